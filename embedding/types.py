@@ -52,6 +52,11 @@ class Audio:
         """Length in seconds."""
         return len(self.samples) / self.rate
 
+    @property
+    def silent(self) -> bool:
+        """True when no sample is louder than -80 dB of full scale."""
+        return float(np.abs(self.samples).max(initial=0.0)) < 1e-4
+
 
 @dataclass(frozen=True, eq=False)
 class Media:

@@ -1,0 +1,1 @@
+"""Media in, unit vectors out."""

@@ -1,0 +1,1 @@
+"""Model families: each file turns media into feeds and outputs into vectors, and knows no device."""
