@@ -9,7 +9,9 @@ from embedding.types import Modality
 SUFFIXES: dict[Modality, frozenset[str]] = {
     Modality.TEXT: frozenset({".txt", ".md", ".markdown", ".text"}),
     Modality.IMAGE: frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".apng"}),
-    Modality.AUDIO: frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au", ".caf", ".w64"}),
+    Modality.AUDIO: frozenset(
+        {".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au", ".caf", ".w64"}
+    ),
 }
 
 # (offset, bytes) pairs that must all match; the sources are the format specifications.

@@ -1,0 +1,166 @@
+"""The models: each is a row. A row says where packages come from; what a package needs to be read stands in its own config."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from embedding.errors import PackageError
+from embedding.types import Modality, Precision
+
+# Bump when preprocessing or the layout of prompts changes: vectors made before are then of another space.
+PREPROCESSING_VERSION = "p1"
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Prefixes put before a text, by role. `{title}` in the document prefix is the title of the text, or `none`."""
+
+    query: str = ""
+    document: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Short hash of both: part of the identity of a space."""
+        return hashlib.sha256(f"{self.query}\n{self.document}".encode()).hexdigest()[:8]
+
+
+@dataclass(frozen=True)
+class Package:
+    """One precision of a model: its folder, its files, where it comes from, and its size in bytes.
+
+    `revision` is the commit or branch asked of the hub; `pull` resolves it to a commit and records that in the package.
+    `repo` is empty for packages that cannot be downloaded.
+    """
+
+    precision: Precision
+    directory: str
+    files: tuple[str, ...]
+    graphs: Mapping[str, str]
+    repo: str = ""
+    revision: str = "main"
+    size: int = 0
+    optional_files: tuple[str, ...] = (
+        "config.json",
+        "processor_config.json",
+        "openvino_tokenizer.xml",
+        "openvino_tokenizer.bin",
+    )
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """A model: name, family (a file of `towers/`), vector size, what it reads, prompts, packages and licence.
+
+    `revision` names the weights in the identity of the space, shared by precisions whose drift is known to be small.
+    """
+
+    name: str
+    title: str
+    family: str
+    dim: int
+    modalities: frozenset[Modality]
+    prompts: Prompts
+    packages: tuple[Package, ...]
+    licence: str
+    description: str
+    revision: str
+    url: str = ""
+    builtin: bool = False
+    matryoshka: tuple[int, ...] = field(default=())
+
+    def package(self, precision: Precision | str) -> Package:
+        """The package of that precision; PackageError naming what exists."""
+        for package in self.packages:
+            if package.precision == precision:
+                return package
+        names = ", ".join(package.precision for package in self.packages)
+        raise PackageError(f"{self.name} has no precision {str(precision)!r}; it has {names}.")
+
+
+_GEMMA_PROMPTS = Prompts("task: search result | query: ", "title: {title} | text: ")
+_ALL = frozenset(Modality)
+
+
+def gemma_package(precision: Precision, directory: str, repo: str = "", size: int = 0) -> Package:
+    """The layout of the published OpenVINO packages: flat names for INT8, a folder `openvino` for the others."""
+    if precision is Precision.INT8:
+        graphs = {"text": "text_int8.xml", "vision": "vision_int8.xml", "audio": "audio_int8.xml"}
+    else:
+        graphs = {
+            "text": "openvino/model.xml",
+            "vision": "openvino/vision_model.xml",
+            "audio": "openvino/audio_model.xml",
+        }
+    weights = [name.removesuffix(".xml") + ".bin" for name in graphs.values()]
+    files = (*graphs.values(), *weights, "tokenizer.json")
+    return Package(precision, directory, files, graphs, repo=repo, size=size)
+
+
+CARDS: tuple[ModelCard, ...] = (
+    ModelCard(
+        name="nano",
+        title="nano (built in)",
+        family="gemma",
+        dim=256,
+        modalities=_ALL,
+        prompts=_GEMMA_PROMPTS,
+        packages=(gemma_package(Precision.INT8, "nano-int8"),),
+        licence="Apache-2.0",
+        description="A small model of everyday things, to try the app without a download; no replacement for EmbeddingGemma 2.",
+        revision="1",
+        builtin=True,
+        matryoshka=(256, 128),
+    ),
+    ModelCard(
+        name="embeddinggemma-2",
+        title="EmbeddingGemma 2",
+        family="gemma",
+        dim=768,
+        modalities=_ALL,
+        prompts=_GEMMA_PROMPTS,
+        packages=(
+            gemma_package(
+                Precision.INT8, "embeddinggemma-2-openvino-int8", "wesjos/embeddinggemma-2-openvino-int8", 741_000_000
+            ),
+            gemma_package(
+                Precision.FP16, "embeddinggemma-2-openvino", "wesjos/embeddinggemma-2-openvino", 1_470_000_000
+            ),
+        ),
+        licence="Apache-2.0",
+        description="740M parameters, words, pictures and sounds in 768 dimensions; needs a download.",
+        revision="1",
+        url="https://huggingface.co/google/embeddinggemma-2",
+        matryoshka=(768, 512, 256, 128),
+    ),
+)
+
+
+def card_named(name: str, cards: tuple[ModelCard, ...] = CARDS) -> ModelCard:
+    """The card of that name; PackageError naming the known ones."""
+    for card in cards:
+        if card.name == name:
+            return card
+    raise PackageError(f"There is no model {name!r}; known are {', '.join(card.name for card in cards)}.")
+
+
+def local_card(name: str, precision: Precision, directory: str, about: Mapping[str, str]) -> ModelCard:
+    """The card of a package that nobody listed: a folder put by hand into the models folder, described by its triptych.json."""
+    return ModelCard(
+        name=name,
+        title=about.get("title", name),
+        family=about.get("family", "gemma"),
+        dim=0,
+        modalities=_ALL,
+        prompts=_GEMMA_PROMPTS,
+        packages=(gemma_package(precision, directory),),
+        licence=about.get("licence", "not stated"),
+        description=about.get("description", "A package found in the models folder."),
+        revision=about.get("version", "1"),
+    )
+
+
+def with_package(card: ModelCard, package: Package) -> ModelCard:
+    """The card with one more precision."""
+    return replace(card, packages=(*card.packages, package))

@@ -1,0 +1,182 @@
+"""The door of the embedding layer: media in, one unit vector each out, with the time of every stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from PIL import Image
+
+from embedding import packages, runtime
+from embedding.catalog import PREPROCESSING_VERSION, ModelCard
+from embedding.errors import InferenceError, MediaError, TriptychError
+from embedding.packages import PackageInfo
+from embedding.tokenizer import load_tokenizer
+from embedding.towers.gemma import GemmaTower, Prepared, read_config
+from embedding.types import Audio, Embeddings, Failure, Item, Media, Modality, Role, Space, Timings, Vectors
+
+# Padded tokens of one text batch: bounds the memory of attention, whatever the number of texts.
+MAX_BATCH_TOKENS = 4096
+TOWERS: dict[Modality, str] = {Modality.TEXT: "text", Modality.IMAGE: "vision", Modality.AUDIO: "audio"}
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """Rows divided by their L2 norm, float32 [n, dim]. Raises InferenceError on rows that are not finite or zero."""
+    norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    if not np.isfinite(norms).all() or (norms < 1e-6).any():
+        raise InferenceError("The model gave a vector that is zero or not finite.")
+    return np.asarray(vectors / norms, dtype=np.float32)
+
+
+class Embedder:
+    """A loaded model on a device. Safe to call from several threads; close it to give its memory back."""
+
+    def __init__(self, info: PackageInfo, device: str, sessions: dict[str, runtime.Session]) -> None:
+        assert info.path is not None
+        config = read_config(info.path)
+        encode = load_tokenizer(info.path, config.control_ids)
+        self.card: ModelCard = replace(info.card, dim=config.dim)
+        self.precision = info.package.precision
+        self.device = device
+        self.dim = config.dim
+        self.modalities = frozenset(modality for modality, tower in TOWERS.items() if tower in sessions)
+        self.max_seconds = config.sounds.max_seconds
+        self._tower = GemmaTower(config, info.card.prompts, sessions, encode)
+        self._sessions = sessions
+        self.max_tokens = self._tower.room()
+        self.space = Space(
+            model=self.card.name,
+            revision=self.card.revision,
+            prompts=self.card.prompts.digest,
+            preprocessing=f"{PREPROCESSING_VERSION}.{config.images.max_soft_tokens}",
+            dim=self.dim,
+        )
+        self.plan = tuple(session.plan(name, _why(name, device, session.device)) for name, session in sessions.items())
+
+    def embed(self, items: Sequence[Item], role: Role | str = Role.DOCUMENT) -> Embeddings:
+        """Vectors of all items, in their order. Texts share batches by length; every picture or sound is a call of its own.
+
+        An item that cannot be embedded fails alone: its row is NaN and `failures` says why.
+        """
+        role, timings, failures = Role(role), Timings(), dict[int, str]()
+        vectors = np.full((len(items), self.dim), np.nan, dtype=np.float32)
+        soft_tokens = [0] * len(items)
+        texts: list[tuple[int, Prepared]] = []
+        for index, item in enumerate(items):
+            try:
+                prepared = self._tower.prepare(self._checked(item), role, timings)
+                soft_tokens[index] = prepared.soft_tokens
+                if prepared.text_only:
+                    texts.append((index, prepared))
+                else:
+                    vectors[index] = self._pool([prepared], timings)[0]
+            except TriptychError as error:
+                failures[index] = str(error)
+        for batch in _batches(texts):
+            for index, row in zip((index for index, _ in batch), self._pool_each(batch, timings), strict=True):
+                if isinstance(row, TriptychError):
+                    failures[index] = str(row)
+                else:
+                    vectors[index] = row
+        found = tuple(Failure(index, failures[index]) for index in sorted(failures))
+        return Embeddings(vectors, timings, found, tuple(soft_tokens))
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a bare text; a document may have `max_tokens` of them."""
+        return self._tower.count_tokens(text)
+
+    def close(self) -> None:
+        """Release the graphs. A call that is running ends first; later calls fail."""
+        for session in self._sessions.values():
+            session.close()
+
+    def __enter__(self) -> Embedder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _pool_each(self, batch: list[tuple[int, Prepared]], timings: Timings) -> list[Vectors | TriptychError]:
+        """Rows of a batch of texts; when the batch fails each text is tried alone, so that a bad one does not take others along."""
+        try:
+            return list(self._pool([prepared for _, prepared in batch], timings))
+        except TriptychError as error:
+            if len(batch) == 1:
+                return [error]
+        return [row for entry in batch for row in self._pool_each([entry], timings)]
+
+    def _pool(self, batch: Sequence[Prepared], timings: Timings) -> Vectors:
+        with timings.stage("text"):
+            vectors = self._tower.pool(batch)
+        if vectors.shape != (len(batch), self.dim):
+            raise InferenceError(f"The model gave shape {vectors.shape} where ({len(batch)}, {self.dim}) was due.")
+        return unit(vectors)
+
+    def _checked(self, item: Item) -> Media:
+        media = as_media(item)
+        missing = media.modalities - self.modalities
+        if missing:
+            have = ", ".join(sorted(self.modalities))
+            raise MediaError(
+                f"{self.card.title} has no tower for {', '.join(sorted(missing))}; it reads {have}. Switch to another model."
+            )
+        if not media.modalities or (media.modalities == {Modality.TEXT} and not (media.text or "").strip()):
+            raise MediaError("holds nothing to embed")
+        return media
+
+
+def as_media(item: Item) -> Media:
+    """Any accepted input as Media; MediaError for anything else."""
+    if isinstance(item, Media):
+        return item
+    if isinstance(item, str):
+        return Media(text=item)
+    if isinstance(item, Image.Image):
+        return Media(image=item)
+    if isinstance(item, Audio):
+        return Media(audio=item)
+    raise MediaError(f"is a {type(item).__name__}; text, a PIL image, Audio or Media is embedded")
+
+
+def load_embedder(
+    name: str = "nano", precision: str = "int8", device: str = "CPU", models_dir: Path | str | None = None
+) -> Embedder:
+    """Load a package and compile its towers. Raises PackageError or DeviceError, each saying what exists and what to do."""
+    info = packages.find(name, precision, Path(models_dir) if models_dir is not None else None)
+    runtime.require_device(device)
+    sessions: dict[str, runtime.Session] = {}
+    try:
+        for tower, graph in info.package.graphs.items():
+            assert info.path is not None
+            sessions[tower] = runtime.Session(info.path / graph, _device_of(tower, device))
+        return Embedder(info, device, sessions)
+    except BaseException:
+        for session in sessions.values():
+            session.close()
+        raise
+
+
+def _device_of(tower: str, device: str) -> str:
+    """NPU compiles neither the vision nor the audio tower, and the text tower only at a static size: all run on the CPU."""
+    return "CPU" if device.startswith("NPU") else device
+
+
+def _why(tower: str, asked: str, given: str) -> str:
+    return "" if asked == given else f"the {tower} tower does not run on {asked}"
+
+
+def _batches(texts: list[tuple[int, Prepared]]) -> list[list[tuple[int, Prepared]]]:
+    """Texts of similar length together, no batch above MAX_BATCH_TOKENS padded tokens (a longer text is alone)."""
+    batches: list[list[tuple[int, Prepared]]] = []
+    for entry in sorted(texts, key=lambda pair: len(pair[1].ids)):
+        length = len(entry[1].ids)  # ascending, so this one sets the padded length
+        if batches and length * (len(batches[-1]) + 1) <= MAX_BATCH_TOKENS:
+            batches[-1].append(entry)
+        else:
+            batches.append([entry])
+    return batches

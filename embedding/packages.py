@@ -1,0 +1,266 @@
+"""Model packages on disk and on the hub: find, list, check, download. The only owner of huggingface_hub."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embedding.catalog import CARDS, ModelCard, Package, card_named, local_card, with_package
+from embedding.errors import PackageError
+from embedding.types import Precision
+
+BUILTIN_DIR = Path(__file__).resolve().parent.parent / "assets" / "models"
+# What `pull` recorded of the files it fetched: commit, sizes and sha256. `models list --verify` checks against it.
+RECORD = "triptych-source.json"
+ABOUT = "triptych.json"
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class PackageInfo:
+    """One precision of a model as it is here: its folder (None when absent), bytes on disk, and what is wrong with it."""
+
+    card: ModelCard
+    package: Package
+    path: Path | None
+    size: int
+    problems: tuple[str, ...]
+
+    @property
+    def usable(self) -> bool:
+        """True when it can be loaded."""
+        return self.path is not None and not self.problems
+
+    @property
+    def state(self) -> str:
+        """For a list: `here`, `damaged` or `not downloaded`."""
+        if self.path is None:
+            return "not downloaded" if self.package.repo else "missing"
+        return "damaged" if self.problems else "here"
+
+
+def cards(models_dir: Path | None = None) -> tuple[ModelCard, ...]:
+    """All models: the rows of the catalogue and the packages put by hand into the models folder with a triptych.json."""
+    known = {card.name: card for card in CARDS}
+    for folder in _subfolders(models_dir):
+        about = _about(folder)
+        if about is None:
+            continue
+        name, precision = about["name"], Precision(about["precision"])
+        card = known.get(name)
+        if card is None:
+            known[name] = local_card(name, precision, folder.name, about)
+        elif all(package.precision != precision for package in card.packages):
+            known[name] = with_package(card, local_card(name, precision, folder.name, about).packages[0])
+    return tuple(known.values())
+
+
+def list_packages(models_dir: Path | None = None) -> tuple[PackageInfo, ...]:
+    """Every precision of every model, with where it is and what is wrong with it."""
+    return tuple(describe(card, package, models_dir) for card in cards(models_dir) for package in card.packages)
+
+
+def describe(card: ModelCard, package: Package, models_dir: Path | None) -> PackageInfo:
+    """State of one package on disk: files that lack or are empty, or whose size differs from what `pull` recorded."""
+    folder = next(
+        (root / package.directory for root in _roots(models_dir) if (root / package.directory).is_dir()), None
+    )
+    if folder is None:
+        return PackageInfo(card, package, None, package.size, ())
+    problems = tuple(_problems(folder, package))
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return PackageInfo(card, package, folder, size, problems)
+
+
+def find(name: str, precision: str, models_dir: Path | None = None) -> PackageInfo:
+    """The package when it can be loaded; PackageError that lists what is missing and the command to run otherwise."""
+    card = card_named(name, cards(models_dir))
+    package = card.package(precision)
+    info = describe(card, package, models_dir)
+    if info.usable:
+        return info
+    fetch = f"run `python app.py models pull {name} --precision {precision}`" if package.repo else "reinstall Triptych"
+    put = f", or put its files into {models_dir / package.directory}" if models_dir and package.repo else ""
+    if info.path is None:
+        raise PackageError(f"The {precision} package of {name} is not here; {fetch}{put}.")
+    raise PackageError(
+        f"The {precision} package of {name} in {info.path} has faults: {'; '.join(info.problems)}; {fetch}{put}."
+    )
+
+
+def verify(info: PackageInfo) -> tuple[str, ...]:
+    """Hash every recorded file; the names of those that differ from what was downloaded. Empty for a sound package."""
+    if info.path is None:
+        return ("the package is not here",)
+    record = _read_record(info.path)
+    return tuple(
+        f"{name} has another sha256 than the downloaded one"
+        for name, entry in record.get("files", {}).items()
+        if entry.get("sha256") and _sha256(info.path / name) != entry["sha256"]
+    )
+
+
+def pull(
+    name: str, precision: str, models_dir: Path, report: Report | None = None, endpoint: str | None = None
+) -> PackageInfo:
+    """Download a package from the hub: one commit for all files, resumed where it broke off, each file checked by sha256.
+
+    `report(file, bytes done, bytes in all)` is called as it goes. Raises PackageError when the hub cannot be reached, lacks a
+    file, or a file arrives damaged; what has arrived is kept for the next try.
+    """
+    card = card_named(name, cards(models_dir))
+    package = card.package(precision)
+    if not package.repo:
+        raise PackageError(
+            f"The {precision} package of {name} is not on the hub; it is built in or was put here by hand."
+        )
+    folder = models_dir / package.directory
+    revision = str(_read_record(folder).get("revision") or package.revision)
+    try:
+        commit, remote = _remote_files(package, revision, endpoint)
+        _fetch_all(package, folder, commit, remote, report, endpoint)
+    except PackageError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:
+        raise PackageError(_offline(card, package, folder, error)) from error
+    return describe(card, package, models_dir)
+
+
+def _fetch_all(
+    package: Package,
+    folder: Path,
+    commit: str,
+    remote: dict[str, dict[str, Any]],
+    report: Report | None,
+    endpoint: str | None,
+) -> None:
+    from huggingface_hub import hf_hub_download
+
+    wanted = [name for name in (*package.files, *package.optional_files) if name in remote]
+    total = sum(remote[name]["size"] for name in wanted)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_json(
+        folder / RECORD, {"repo": package.repo, "revision": commit, "files": {name: remote[name] for name in wanted}}
+    )
+    done = 0
+    for name in wanted:
+        if not _matches(folder / name, remote[name]):
+            bar = _bar(name, done, total, report)
+            hf_hub_download(package.repo, name, revision=commit, local_dir=folder, endpoint=endpoint, tqdm_class=bar)
+            if not _matches(folder / name, remote[name]):
+                (folder / name).unlink(missing_ok=True)
+                raise PackageError(
+                    f"{name} arrived damaged (its sha256 is not the one of the hub); run the same command again."
+                )
+        done += remote[name]["size"]
+        if report:
+            report(name, done, total)
+
+
+def _remote_files(package: Package, revision: str, endpoint: str | None) -> tuple[str, dict[str, dict[str, Any]]]:
+    """The commit behind the revision, and size and sha256 (where the hub knows it) of every file in it."""
+    from huggingface_hub import HfApi
+
+    info = HfApi(endpoint=endpoint).model_info(package.repo, revision=revision, files_metadata=True, timeout=20)
+    remote = {
+        entry.rfilename: {"size": entry.size or 0, "sha256": entry.lfs.sha256 if entry.lfs else None}
+        for entry in info.siblings or ()
+    }
+    missing = [name for name in package.files if name not in remote]
+    if missing or not info.sha:
+        raise PackageError(
+            f"{package.repo} at {revision} lacks {', '.join(missing) or 'a commit'}; its layout has changed."
+        )
+    return info.sha, remote
+
+
+def _bar(name: str, done: int, total: int, report: Report | None) -> type:
+    """A progress bar class for huggingface_hub that draws nothing and reports bytes."""
+    from tqdm.auto import tqdm
+
+    class Silent(tqdm):  # type: ignore[misc, type-arg]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("name", None)
+            super().__init__(*args, **{**kwargs, "disable": False, "file": open(os.devnull, "w")})  # noqa: SIM115
+
+        def update(self, n: float | None = 1) -> bool | None:
+            shown = super().update(n)
+            if report:
+                report(name, done + int(self.n), total)
+            return shown
+
+    return Silent
+
+
+def _offline(card: ModelCard, package: Package, folder: Path, error: Exception) -> str:
+    reason = str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
+    return (
+        f"{card.title} ({package.precision}) could not be downloaded: {reason}. What has arrived is kept; run "
+        f"`python app.py models pull {card.name} --precision {package.precision}` again, or copy the files of {package.repo} "
+        f"into {folder}."
+    )
+
+
+def _problems(folder: Path, package: Package) -> Iterator[str]:
+    recorded = _read_record(folder).get("files", {})
+    for name in package.files:
+        path = folder / name
+        if not path.is_file():
+            yield f"{name} is missing"
+        elif path.stat().st_size == 0:
+            yield f"{name} is empty"
+        elif name in recorded and path.stat().st_size != recorded[name]["size"]:
+            yield f"{name} has {path.stat().st_size} bytes instead of {recorded[name]['size']}"
+
+
+def _matches(path: Path, entry: dict[str, Any]) -> bool:
+    if not path.is_file() or path.stat().st_size != entry["size"]:
+        return False
+    return entry["sha256"] is None or _sha256(path) == entry["sha256"]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _roots(models_dir: Path | None) -> tuple[Path, ...]:
+    return (models_dir, BUILTIN_DIR) if models_dir else (BUILTIN_DIR,)
+
+
+def _subfolders(models_dir: Path | None) -> Iterator[Path]:
+    for root in _roots(models_dir):
+        if root.is_dir():
+            yield from sorted(path for path in root.iterdir() if path.is_dir())
+
+
+def _about(folder: Path) -> dict[str, str] | None:
+    """What a package says of itself, or None when it says nothing usable."""
+    about = _load(folder / ABOUT)
+    if not isinstance(about.get("name"), str) or about.get("precision") not in set(Precision):
+        return None
+    return about
+
+
+def _read_record(folder: Path) -> dict[str, Any]:
+    return _load(folder / RECORD)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    partial = path.with_suffix(".part")
+    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    os.replace(partial, path)
