@@ -1,4 +1,4 @@
-"""The models: each is a row. A row says where packages come from; what a package needs to be read stands in its own config."""
+"""The models, a row each: where packages come from. What is needed to read a package stands in its own config."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ CARDS: tuple[ModelCard, ...] = (
         prompts=_GEMMA_PROMPTS,
         packages=(gemma_package(Precision.INT8, "nano-int8"),),
         licence="Apache-2.0",
-        description="A small model of everyday things, to try the app without a download; no replacement for EmbeddingGemma 2.",
+        description="A small model of everyday things to try the app offline; no replacement for EmbeddingGemma 2.",
         revision="1",
         builtin=True,
         matryoshka=(256, 128),
@@ -146,7 +146,7 @@ def card_named(name: str, cards: tuple[ModelCard, ...] = CARDS) -> ModelCard:
 
 
 def local_card(name: str, precision: Precision, directory: str, about: Mapping[str, str]) -> ModelCard:
-    """The card of a package that nobody listed: a folder put by hand into the models folder, described by its triptych.json."""
+    """The card of a package that no row lists: a folder put into the models folder, with a triptych.json."""
     return ModelCard(
         name=name,
         title=about.get("title", name),

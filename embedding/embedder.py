@@ -57,7 +57,7 @@ class Embedder:
         self.plan = tuple(session.plan(name, _why(name, device, session.device)) for name, session in sessions.items())
 
     def embed(self, items: Sequence[Item], role: Role | str = Role.DOCUMENT) -> Embeddings:
-        """Vectors of all items, in their order. Texts share batches by length; every picture or sound is a call of its own.
+        """Vectors of all items, in their order. Texts share batches by length; each picture or sound is its own call.
 
         An item that cannot be embedded fails alone: its row is NaN and `failures` says why.
         """
@@ -102,7 +102,7 @@ class Embedder:
         self.close()
 
     def _pool_each(self, batch: list[tuple[int, Prepared]], timings: Timings) -> list[Vectors | TriptychError]:
-        """Rows of a batch of texts; when the batch fails each text is tried alone, so that a bad one does not take others along."""
+        """Rows of a batch of texts; when the batch fails each text is tried alone, so that a bad one fails alone."""
         try:
             return list(self._pool([prepared for _, prepared in batch], timings))
         except TriptychError as error:
@@ -123,7 +123,7 @@ class Embedder:
         if missing:
             have = ", ".join(sorted(self.modalities))
             raise MediaError(
-                f"{self.card.title} has no tower for {', '.join(sorted(missing))}; it reads {have}. Switch to another model."
+                f"{self.card.title} has no {', '.join(sorted(missing))} tower; it reads {have}. Switch the model."
             )
         if not media.modalities or (media.modalities == {Modality.TEXT} and not (media.text or "").strip()):
             raise MediaError("holds nothing to embed")
@@ -146,7 +146,7 @@ def as_media(item: Item) -> Media:
 def load_embedder(
     name: str = "nano", precision: str = "int8", device: str = "CPU", models_dir: Path | str | None = None
 ) -> Embedder:
-    """Load a package and compile its towers. Raises PackageError or DeviceError, each saying what exists and what to do."""
+    """Load a package and compile its towers. PackageError and DeviceError say what exists and what to do."""
     info = packages.find(name, precision, Path(models_dir) if models_dir is not None else None)
     runtime.require_device(device)
     sessions: dict[str, runtime.Session] = {}
@@ -162,7 +162,7 @@ def load_embedder(
 
 
 def _device_of(tower: str, device: str) -> str:
-    """NPU compiles neither the vision nor the audio tower, and the text tower only at a static size: all run on the CPU."""
+    """An NPU compiles neither vision nor audio, and text only at a static size: all run on the CPU."""
     return "CPU" if device.startswith("NPU") else device
 
 

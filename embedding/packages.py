@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -20,11 +21,20 @@ RECORD = "triptych-source.json"
 ABOUT = "triptych.json"
 
 Report = Callable[[str, int, int], None]
+Remote = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Hub:
+    """Where to download from (None: the hub's own address) and whom to tell of progress."""
+
+    endpoint: str | None = None
+    report: Report | None = None
 
 
 @dataclass(frozen=True)
 class PackageInfo:
-    """One precision of a model as it is here: its folder (None when absent), bytes on disk, and what is wrong with it."""
+    """One precision of a model as it is here: folder (None when absent), bytes on disk, and what is wrong."""
 
     card: ModelCard
     package: Package
@@ -46,7 +56,7 @@ class PackageInfo:
 
 
 def cards(models_dir: Path | None = None) -> tuple[ModelCard, ...]:
-    """All models: the rows of the catalogue and the packages put by hand into the models folder with a triptych.json."""
+    """All models: the rows of the catalogue, and packages in the models folder that have a triptych.json."""
     known = {card.name: card for card in CARDS}
     for folder in _subfolders(models_dir):
         about = _about(folder)
@@ -67,7 +77,7 @@ def list_packages(models_dir: Path | None = None) -> tuple[PackageInfo, ...]:
 
 
 def describe(card: ModelCard, package: Package, models_dir: Path | None) -> PackageInfo:
-    """State of one package on disk: files that lack or are empty, or whose size differs from what `pull` recorded."""
+    """State of one package on disk: files that lack, are empty, or have another size than `pull` recorded."""
     folder = next(
         (root / package.directory for root in _roots(models_dir) if (root / package.directory).is_dir()), None
     )
@@ -90,7 +100,7 @@ def find(name: str, precision: str, models_dir: Path | None = None) -> PackageIn
     if info.path is None:
         raise PackageError(f"The {precision} package of {name} is not here; {fetch}{put}.")
     raise PackageError(
-        f"The {precision} package of {name} in {info.path} has faults: {'; '.join(info.problems)}; {fetch}{put}."
+        f"The {precision} package of {name} in {info.path} is damaged: {'; '.join(info.problems)}; {fetch}{put}."
     )
 
 
@@ -106,91 +116,74 @@ def verify(info: PackageInfo) -> tuple[str, ...]:
     )
 
 
-def pull(
-    name: str, precision: str, models_dir: Path, report: Report | None = None, endpoint: str | None = None
-) -> PackageInfo:
-    """Download a package from the hub: one commit for all files, resumed where it broke off, each file checked by sha256.
+def pull(name: str, precision: str, models_dir: Path, hub: Hub | None = None) -> PackageInfo:
+    """Download a package: one commit for all files, resumed where it broke off, each file checked by sha256.
 
-    `report(file, bytes done, bytes in all)` is called as it goes. Raises PackageError when the hub cannot be reached, lacks a
-    file, or a file arrives damaged; what has arrived is kept for the next try.
+    `hub.report(file, bytes done, bytes in all)` is called as it goes. Raises PackageError when the hub cannot be
+    reached, lacks a file, or a file arrives damaged; what has arrived is kept for the next try.
     """
     card = card_named(name, cards(models_dir))
     package = card.package(precision)
     if not package.repo:
-        raise PackageError(
-            f"The {precision} package of {name} is not on the hub; it is built in or was put here by hand."
-        )
+        raise PackageError(f"The {precision} package of {name} is not on the hub: it is built in or was put here.")
     folder = models_dir / package.directory
     revision = str(_read_record(folder).get("revision") or package.revision)
+    hub = hub or Hub()
     try:
-        commit, remote = _remote_files(package, revision, endpoint)
-        _fetch_all(package, folder, commit, remote, report, endpoint)
-    except PackageError:
-        raise
+        commit, remote = _remote_files(package, revision, hub.endpoint)
+        _fetch_all(package.repo, folder, commit, remote, hub)
     except (OSError, RuntimeError, ValueError) as error:
         raise PackageError(_offline(card, package, folder, error)) from error
     return describe(card, package, models_dir)
 
 
-def _fetch_all(
-    package: Package,
-    folder: Path,
-    commit: str,
-    remote: dict[str, dict[str, Any]],
-    report: Report | None,
-    endpoint: str | None,
-) -> None:
+def _fetch_all(repo: str, folder: Path, commit: str, remote: Remote, hub: Hub) -> None:
+    """Fetch what is not here yet, one file after the other, and check each by size and sha256."""
     from huggingface_hub import hf_hub_download
 
-    wanted = [name for name in (*package.files, *package.optional_files) if name in remote]
-    total = sum(remote[name]["size"] for name in wanted)
     folder.mkdir(parents=True, exist_ok=True)
-    _write_json(
-        folder / RECORD, {"repo": package.repo, "revision": commit, "files": {name: remote[name] for name in wanted}}
-    )
-    done = 0
-    for name in wanted:
-        if not _matches(folder / name, remote[name]):
-            bar = _bar(name, done, total, report)
-            hf_hub_download(package.repo, name, revision=commit, local_dir=folder, endpoint=endpoint, tqdm_class=bar)
-            if not _matches(folder / name, remote[name]):
+    _write_json(folder / RECORD, {"repo": repo, "revision": commit, "files": remote})
+    total, done = sum(entry["size"] for entry in remote.values()), 0
+    for name, entry in remote.items():
+        if not _matches(folder / name, entry):
+            bar = _bar(name, done, total, hub.report)
+            hf_hub_download(repo, name, revision=commit, local_dir=folder, endpoint=hub.endpoint, tqdm_class=bar)
+            if not _matches(folder / name, entry):
                 (folder / name).unlink(missing_ok=True)
-                raise PackageError(
-                    f"{name} arrived damaged (its sha256 is not the one of the hub); run the same command again."
-                )
-        done += remote[name]["size"]
-        if report:
-            report(name, done, total)
+                raise PackageError(f"{name} arrived damaged (sha256 differs from the hub's); run the command again.")
+        done += entry["size"]
+        if hub.report:
+            hub.report(name, done, total)
 
 
-def _remote_files(package: Package, revision: str, endpoint: str | None) -> tuple[str, dict[str, dict[str, Any]]]:
-    """The commit behind the revision, and size and sha256 (where the hub knows it) of every file in it."""
+def _remote_files(package: Package, revision: str, endpoint: str | None) -> tuple[str, Remote]:
+    """The commit behind the revision, and size and sha256 (where the hub knows it) of the package's files in it."""
     from huggingface_hub import HfApi
 
     info = HfApi(endpoint=endpoint).model_info(package.repo, revision=revision, files_metadata=True, timeout=20)
-    remote = {
+    found = {
         entry.rfilename: {"size": entry.size or 0, "sha256": entry.lfs.sha256 if entry.lfs else None}
         for entry in info.siblings or ()
     }
-    missing = [name for name in package.files if name not in remote]
+    missing = [name for name in package.files if name not in found]
     if missing or not info.sha:
         raise PackageError(
-            f"{package.repo} at {revision} lacks {', '.join(missing) or 'a commit'}; its layout has changed."
+            f"{package.repo} at {revision} lacks {', '.join(missing) or 'a commit'}: its layout changed."
         )
-    return info.sha, remote
+    return str(info.sha), {name: found[name] for name in (*package.files, *package.optional_files) if name in found}
 
 
 def _bar(name: str, done: int, total: int, report: Report | None) -> type:
     """A progress bar class for huggingface_hub that draws nothing and reports bytes."""
     from tqdm.auto import tqdm
 
-    class Silent(tqdm):  # type: ignore[misc, type-arg]
+    class Silent(tqdm):  # type: ignore[misc]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)
-            super().__init__(*args, **{**kwargs, "disable": False, "file": open(os.devnull, "w")})  # noqa: SIM115
+            super().__init__(*args, **{**kwargs, "disable": False, "file": io.StringIO()})
 
         def update(self, n: float | None = 1) -> bool | None:
-            shown = super().update(n)
+            shown: bool | None = super().update(n)
             if report:
                 report(name, done + int(self.n), total)
             return shown
@@ -200,10 +193,10 @@ def _bar(name: str, done: int, total: int, report: Report | None) -> type:
 
 def _offline(card: ModelCard, package: Package, folder: Path, error: Exception) -> str:
     reason = str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
+    command = f"python app.py models pull {card.name} --precision {package.precision}"
     return (
         f"{card.title} ({package.precision}) could not be downloaded: {reason}. What has arrived is kept; run "
-        f"`python app.py models pull {card.name} --precision {package.precision}` again, or copy the files of {package.repo} "
-        f"into {folder}."
+        f"`{command}` again, or copy the files of {package.repo} into {folder}."
     )
 
 

@@ -31,7 +31,7 @@ class Device:
 
 @dataclass(frozen=True)
 class TowerPlan:
-    """Where one tower runs: device asked for, devices it was given, compute precision granted, and why if not as asked."""
+    """Where one tower runs: device asked for and given, compute precision granted, and why if not as asked."""
 
     tower: str
     device: str
@@ -94,7 +94,7 @@ def require_device(name: str) -> str:
 class Session:
     """One compiled graph with a request of its own: names to arrays in, names to arrays out.
 
-    Calls from several threads wait for each other. f32 compute is always asked for, because EmbeddingGemma 2 overflows in f16.
+    Calls from several threads wait for each other. f32 compute is asked for: EmbeddingGemma 2 overflows in f16.
     """
 
     def __init__(self, path: Path, device: str, reshape: Mapping[str, Shape] | None = None) -> None:

@@ -14,7 +14,7 @@ FILE = "tokenizer.json"
 
 
 def load_tokenizer(folder: Path, control_ids: frozenset[int]) -> Callable[[str], list[int]]:
-    """A function from bare text to ids without begin and end: through `openvino_tokenizer.xml` where there is one, else `tokenizer.json`."""
+    """A function from bare text to ids without begin and end, by the converted tokenizer where there is one."""
     if (folder / GRAPH).is_file():
         return _graph_encoder(folder / GRAPH, control_ids)
     return _file_encoder(folder / FILE)

@@ -1,4 +1,4 @@
-"""The words of the embedding layer: what goes in, what comes out, and what a model is. Imports nothing of the project."""
+"""The words of the embedding layer: what goes in and what comes out. Imports nothing of the project."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _HEAD = 32
 
 
 def sniff(path: Path | str, head: bytes | None = None) -> Modality | None:
-    """The modality of a file, None when it is none of ours. Content wins over suffix; `head` saves reading the file again.
+    """The modality of a file, None when it is none of ours. Content wins over suffix; `head` saves reading it.
 
     Raises OSError when the file cannot be read.
     """

@@ -19,7 +19,7 @@ _BLOCK_SECONDS = 30
 
 
 def decode_audio(source: Source, limits: Limits | None = None) -> Audio:
-    """All samples, channels averaged, resampled to 16 kHz; NaN and infinity become silence, levels above 1 are scaled down.
+    """All samples, channels averaged, at 16 kHz; NaN and infinity become silence, levels above 1 are scaled down.
 
     Raises MediaError: not a sound, no samples, or longer than the limit (checked before and while decoding).
     """

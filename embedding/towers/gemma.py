@@ -1,14 +1,14 @@
 """EmbeddingGemma 2: three towers and the tokens between them (reference: transformers, embedding_gemma2 and gemma4).
 
-A picture or a sound goes through its tower first and becomes rows of features; the text tower reads token ids in which a
-placeholder stands for every row. Nothing here knows a device: sessions are asked by name.
+A picture or a sound goes through its tower first and becomes rows of features; the text tower reads token ids in which
+a placeholder stands for every row. Nothing here knows a device: sessions are asked by name.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -52,8 +52,8 @@ class GemmaConfig:
     begin_audio: int = 256_000
     end_audio: int = 258_883
     video: int = 258_884
-    images: ImageSettings = ImageSettings()
-    sounds: AudioSettings = AudioSettings()
+    images: ImageSettings = field(default_factory=ImageSettings)
+    sounds: AudioSettings = field(default_factory=AudioSettings)
 
     @property
     def control_ids(self) -> frozenset[int]:
@@ -65,7 +65,7 @@ class GemmaConfig:
 
 
 def read_config(folder: Path) -> GemmaConfig:
-    """Read `config.json` and `processor_config.json` in the layout of transformers; what is absent has the reference's default."""
+    """Read both config files in the layout of transformers; what is absent has the reference's default."""
     config, processor = _read_json(folder / "config.json"), _read_json(folder / "processor_config.json")
     text, default = config.get("text_config", {}), GemmaConfig()
     eos = text.get("eos_token_id", config.get("eos_token_id", default.eos))
@@ -188,7 +188,7 @@ class GemmaTower:
         return self._prompts.document.replace("{title}", title or "none")
 
     def _ids(self, media: Media, role: Role, image_rows: int, audio_rows: int) -> list[int]:
-        """begin, prompt, media, text, end. Media alone have no prompt; a bare text is tokenised together with its prompt."""
+        """Begin, prompt, media, text, end. Media alone have no prompt; a bare text is tokenised with its prompt."""
         config = self.config
         soft: list[int] = []
         if media.image is not None:
@@ -212,7 +212,7 @@ class GemmaTower:
                 patches, positions = pad_patches(patches, positions, static)
                 if patches.shape[1] != static:
                     raise PackageError(
-                        f"The vision graph reads {static} patches and the package's image budget gives {patches.shape[1]}."
+                        f"The vision graph reads {static} patches and the image budget gives {patches.shape[1]}."
                     )
         with timings.stage("vision"):
             rows = session.run({"pixel_values": patches, "pixel_position_ids": positions})["image_features"]
@@ -225,7 +225,7 @@ class GemmaTower:
             raise MediaError(f"has {audio.rate} Hz and the model reads {settings.rate} Hz; decode it with decode_audio")
         if audio.seconds > settings.max_seconds + 1e-6:
             raise MediaError(
-                f"lasts {audio.seconds:.1f} s and the model hears {settings.max_seconds:.0f} s at once; split it into windows"
+                f"lasts {audio.seconds:.1f} s and the model hears {settings.max_seconds:.0f} s at once; split it"
             )
         with timings.stage("preprocess"):
             features, mask = log_mel(audio.samples, settings)

@@ -14,7 +14,7 @@ PAD_POSITION = -1
 
 @dataclass(frozen=True)
 class ImageSettings:
-    """How pictures are cut: patch side in pixels, most soft tokens a picture, and the side of a pooled square in patches."""
+    """How pictures are cut: patch side in pixels, most soft tokens a picture, side of a pooled square in patches."""
 
     patch_size: int = 16
     max_soft_tokens: int = 280

@@ -14,7 +14,7 @@ SAMPLES_MULTIPLE = 128
 
 @dataclass(frozen=True)
 class AudioSettings:
-    """Framing: rate in Hz, mel bins, frame and hop in samples, FFT points, band in Hz, floor added before the logarithm."""
+    """Framing: rate in Hz, mel bins, frame and hop in samples, FFT points, band in Hz, floor before the logarithm."""
 
     rate: int = 16_000
     mels: int = 128
@@ -30,8 +30,8 @@ class AudioSettings:
 def log_mel(samples: NDArray[np.float32], settings: AudioSettings) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Log-mel magnitudes float32 [1, frames, mels] and their validity bool [1, frames]; invalid frames are zero.
 
-    A frame is valid when its whole window lies on samples; half a frame of zeros stands in front. Sounds too short for one
-    valid frame are padded with silence to one.
+    A frame is valid when its whole window lies on samples; half a frame of zeros stands in front. Sounds too short
+    for one valid frame are padded with silence to one.
     """
     lead, span = settings.frame // 2, settings.frame + 1
     if len(samples) < span - lead:
