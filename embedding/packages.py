@@ -104,6 +104,19 @@ def find(name: str, precision: str, models_dir: Path | None = None) -> PackageIn
     )
 
 
+def choose(name: str | None, precision: str | None, models_dir: Path | None = None) -> tuple[str, str]:
+    """Name and precision to load. Without a name the first downloaded model, else the built-in one; without a precision
+    the first of the model's that is here. What was asked for is never replaced."""
+    rows = list_packages(models_dir)
+    if name is None:
+        listed = {card.name for card in CARDS if not card.builtin}
+        name = next((row.card.name for row in rows if row.usable and row.card.name in listed), "nano")
+    if precision is None:
+        here = [row.package.precision for row in rows if row.card.name == name and row.usable]
+        precision = here[0] if here else card_named(name, cards(models_dir)).packages[0].precision
+    return name, str(precision)
+
+
 def verify(info: PackageInfo) -> tuple[str, ...]:
     """Hash every recorded file; the names of those that differ from what was downloaded. Empty for a sound package."""
     if info.path is None:

@@ -104,7 +104,7 @@ def packages_and_vectors(seed: int) -> None:
     words = "EmbeddingGemma 2 with tiny sizes and random weights, for tests"
     folder = PACKAGES / "gemma-tiny"
     write_package(model, tokenizer, folder, Precision.FP32, About("gemma-tiny", description=words, **about))
-    about_int8 = About("gemma-tiny-int8", description=words, **about)
+    about_int8 = About("gemma-tiny", description=words, **about)
     write_package(model, tokenizer, PACKAGES / "gemma-tiny-int8", Precision.INT8, about_int8)
     reference = Reference(model, folder / "tokenizer.json", SOFT_TOKENS)
     _write_json("tokens", {"texts": token_cases(reference)})
