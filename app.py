@@ -62,13 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def serve(options: argparse.Namespace, settings: Settings) -> int:
     """Serve the page, until it is stopped."""
     from index import Library
-    from ui import Shelf, Studio, StudioSettings, serve_page
+    from ui import launch
+    from ui.models import Shelf
+    from ui.studio import Studio, StudioSettings
 
     embedder = load(settings)
     library = Library(settings.data_dir, embedder)
     folders = StudioSettings(settings.data_dir, settings.models_dir, SAMPLES if settings.samples else None)
     studio = Studio(library, embedder, Shelf(settings.models_dir), folders)
-    serve_page(studio, settings.host, settings.port, settings.root_path)
+    launch(studio, settings.host, settings.port, settings.root_path)
     return 0
 
 
