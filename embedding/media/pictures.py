@@ -23,7 +23,9 @@ def decode_image(source: Source, limits: Limits | None = None) -> Image.Image:
             with Image.open(stream) as image:
                 _check_size(image.size, limits)
                 image.load()
-                return _to_rgb(_upright(image))
+                # Pillow inverts every CMYK JPEG because Adobe does; one without Adobe's marker was not inverted.
+                uninvert = image.format == "JPEG" and image.mode == "CMYK" and "adobe" not in image.info
+                return _to_rgb(_upright(ImageChops.invert(image) if uninvert else image))
         except UnidentifiedImageError as error:
             raise MediaError("is not a picture that can be read (its content fits no known picture format)") from error
         except Image.DecompressionBombError as error:
@@ -54,10 +56,6 @@ def _to_rgb(image: Image.Image) -> Image.Image:
         return image.copy()
     if image.mode.startswith(("I", "F")):
         return _scale_to_8_bits(image).convert("RGB")
-    if image.mode == "CMYK":
-        # Pillow inverts every CMYK JPEG because Adobe does; one without Adobe's marker was not inverted.
-        plain = image.format == "JPEG" and "adobe" not in image.info
-        return (ImageChops.invert(image) if plain else image).convert("RGB")
     if "transparency" in image.info or image.mode in {"RGBA", "LA", "PA", "RGBa", "La"}:
         rgba = image.convert("RGBA")
         white = Image.new("RGBA", rgba.size, "white")
