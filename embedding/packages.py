@@ -145,7 +145,9 @@ def pull(name: str, precision: str, models_dir: Path, hub: Hub | None = None) ->
     try:
         commit, remote = _remote_files(package, revision, hub.endpoint)
         _fetch_all(package.repo, folder, commit, remote, hub)
-    except (OSError, RuntimeError, ValueError) as error:
+    except PackageError:
+        raise
+    except Exception as error:  # the library lets the errors of its HTTP client of the day through
         raise PackageError(_offline(card, package, folder, error)) from error
     return describe(card, package, models_dir)
 

@@ -25,7 +25,8 @@ def decode_image(source: Source, limits: Limits | None = None) -> Image.Image:
                 image.load()
                 # Pillow inverts every CMYK JPEG because Adobe does; one without Adobe's marker was not inverted.
                 uninvert = image.format == "JPEG" and image.mode == "CMYK" and "adobe" not in image.info
-                return _to_rgb(_upright(ImageChops.invert(image) if uninvert else image))
+                upright = _upright(image)
+                return _to_rgb(ImageChops.invert(upright) if uninvert else upright)
         except UnidentifiedImageError as error:
             raise MediaError("is not a picture that can be read (its content fits no known picture format)") from error
         except Image.DecompressionBombError as error:
