@@ -1,0 +1,115 @@
+"""The Library tab: add files and folders, watch the jobs, look through what is there, delete with undo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from index.types import Kind
+from ui.library_handlers import LibraryHandlers, Upload, View
+from ui.search import PRIVATE
+from ui.studio import Studio
+from ui.words import ON_CLICK, PLURAL
+
+# The table adds: select one, select all, and delete what is selected.
+ON_TABLE = (
+    ON_CLICK
+    + """
+const boxes = () => [...element.querySelectorAll('tbody input[type=checkbox]')];
+const show = () => {
+  const chosen = boxes().filter((box) => box.checked).length;
+  const button = element.querySelector('[data-delete]');
+  if (button) { button.disabled = !chosen; button.textContent = chosen ? `Delete ${chosen}` : 'Delete'; }
+};
+element.addEventListener('change', (event) => {
+  if (event.target.matches('thead input')) boxes().forEach((box) => { box.checked = event.target.checked; });
+  show();
+});
+element.addEventListener('click', (event) => {
+  if (event.target.closest('[data-delete]'))
+    trigger('delete', {ids: boxes().filter((box) => box.checked).map((box) => box.value)});
+});
+watch('value', () => { element.querySelectorAll('input[type=checkbox]').forEach((box) => { box.checked = false; }); show(); });
+show();
+"""
+)
+
+
+class Dropzone(gr.File):
+    """Many files as (path of the upload, name it had): Gradio's own name for it lacks what a file system may not like."""
+
+    is_template = True
+
+    def preprocess(self, payload: Any) -> Any:
+        """A list of Upload; Gradio has checked that the paths lie in its folder."""
+        files = getattr(payload, "root", payload) or []
+        return [Upload(file.path, file.orig_name or "") for file in (files if isinstance(files, list) else [files])]
+
+
+@dataclass(frozen=True)
+class LibraryTab:
+    """Parts of the tab that the clock of the page draws."""
+
+    tray: gr.HTML
+    table: gr.HTML
+    filters: list[Any]
+
+
+def build_library(studio: Studio) -> LibraryTab:
+    """Lay the tab out and bind its events."""
+    handlers = LibraryHandlers(studio)
+    with gr.Row(elem_id="adding"):
+        drop = Dropzone(label="Add files", file_count="multiple", elem_id="drop", height=150, scale=3)
+        with gr.Column(scale=2, elem_id="folder-side"):
+            folder = gr.Textbox(
+                label="Folder or file on this machine", placeholder="/home/me/pictures", elem_id="folder", max_lines=1,
+                interactive=studio.settings.folders_allowed,
+                info=None if studio.settings.folders_allowed else "Only when the app listens on this machine alone; upload files instead.",
+            )  # fmt: skip
+            with gr.Row():
+                add = gr.Button("Add folder", elem_id="add-folder", size="sm", interactive=studio.settings.folders_allowed)
+                samples = gr.Button("Add the sample library", elem_id="add-samples", size="sm")
+    tray = gr.HTML(elem_id="tray", js_on_load=ON_CLICK, apply_default_css=False)
+    notice = gr.HTML(elem_id="library-notice", js_on_load=ON_CLICK, apply_default_css=False)
+    with gr.Row(elem_id="filters"):
+        kind = gr.Radio(
+            [("all", ""), *((PLURAL[kind], str(kind)) for kind in Kind)], value="", label="Kind", container=False, elem_id="kind-filter", scale=0,
+            min_width=380,
+        )  # fmt: skip
+        text = gr.Textbox(label="Name contains", placeholder="Name contains", show_label=False, container=False, max_lines=1, elem_id="name-filter")
+    table = gr.HTML(elem_id="table", js_on_load=ON_TABLE, apply_default_css=False)
+    view, deleted = gr.State(View()), gr.State(())
+    filters = [kind, text, view]
+
+    def sort(kind: str, text: str, view: View, event: gr.EventData) -> tuple[str, View]:
+        return handlers.sort(kind, text, view, str(event.order))
+
+    def page(kind: str, text: str, view: View, event: gr.EventData) -> tuple[str, View]:
+        return handlers.page(kind, text, view, int(event.offset))
+
+    def delete(kind: str, text: str, view: View, event: gr.EventData) -> tuple[str, str, tuple[int, ...]]:
+        return handlers.delete(kind, text, view, [int(item) for item in event.ids])
+
+    drop.upload(handlers.add_uploads, [drop], [drop, tray], **PRIVATE)
+    gr.on([add.click, folder.submit], handlers.add_folder, [folder], [folder, tray, notice], **PRIVATE)
+    samples.click(handlers.add_samples, None, [tray], **PRIVATE)
+    gr.on([kind.change, text.change], handlers.filter, [kind, text, view], [table, view], **PRIVATE, trigger_mode="always_last")
+    table.select(sort, filters, [table, view], **PRIVATE)
+    table.expand(page, filters, [table, view], **PRIVATE)
+    table.delete(delete, filters, [table, notice, deleted], **PRIVATE)
+    notice.undo(handlers.undo, [*filters, deleted], [table, notice, deleted], **PRIVATE)
+    _bind_tray(handlers, tray)
+    return LibraryTab(tray, table, filters)
+
+
+def _bind_tray(handlers: LibraryHandlers, tray: gr.HTML) -> None:
+    def stop(event: gr.EventData) -> str:
+        return handlers.cancel(int(event.job))
+
+    def dismiss(event: gr.EventData) -> str:
+        return handlers.dismiss(int(event.job))
+
+    tray.stop(stop, None, [tray], **PRIVATE)
+    tray.clear(dismiss, None, [tray], **PRIVATE)

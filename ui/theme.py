@@ -1,0 +1,52 @@
+"""Look of the page that Gradio needs to know: fonts of the machine (none is fetched), calm greys, small radii."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gradio as gr
+
+ASSETS = Path(__file__).resolve().parent.parent / "assets"
+SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "DejaVu Sans", "sans-serif")
+MONO = ("ui-monospace", "Consolas", "DejaVu Sans Mono", "monospace")
+
+
+def theme() -> gr.themes.Base:
+    """Base theme on system fonts with the colours of style.css."""
+    fonts = [gr.themes.Font(name) for name in SANS]
+    mono = [gr.themes.Font(name) for name in MONO]
+    base = gr.themes.Base(
+        primary_hue="slate", neutral_hue="slate", text_size="md", spacing_size="sm", radius_size="sm", font=fonts, font_mono=mono
+    )
+    return base.set(
+        body_background_fill="var(--page)",
+        body_background_fill_dark="var(--page)",
+        body_text_color="var(--ink)",
+        body_text_color_dark="var(--ink)",
+        block_background_fill="transparent",
+        block_background_fill_dark="transparent",
+        block_border_width="0px",
+        block_label_background_fill="transparent",
+        block_label_background_fill_dark="transparent",
+        block_shadow="none",
+        input_background_fill="var(--panel)",
+        input_background_fill_dark="var(--panel)",
+        input_border_color="var(--line)",
+        input_border_color_dark="var(--line)",
+        button_primary_background_fill="var(--accent)",
+        button_primary_background_fill_dark="var(--accent)",
+        button_primary_background_fill_hover="var(--accent-strong)",
+        button_primary_background_fill_hover_dark="var(--accent-strong)",
+        button_primary_text_color="var(--on-accent)",
+        button_primary_text_color_dark="var(--on-accent)",
+        button_secondary_background_fill="var(--panel)",
+        button_secondary_background_fill_dark="var(--panel)",
+        button_secondary_border_color="var(--line)",
+        button_secondary_border_color_dark="var(--line)",
+    )
+
+
+def page_head() -> str:
+    """Script of the page (keys, paste, drop), inline because it is small and must work offline."""
+    script = (ASSETS / "page.js").read_text(encoding="utf-8")
+    return f'<meta name="color-scheme" content="light dark"><script>{script}</script>'
