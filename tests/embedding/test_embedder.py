@@ -1,0 +1,187 @@
+"""The embedder over the tiny package: order, failures, batches, threads, errors. Parity has a file of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from embedding import Audio, Embedder, Media, Modality, embedder as embedder_module, load_embedder
+from embedding.doctor import probe_inputs
+from embedding.embedder import unit
+from embedding.errors import DeviceError, InferenceError
+
+PACKAGES = Path(__file__).parent.parent / "fixtures" / "packages"
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Iterator[Embedder]:
+    with load_embedder("gemma-tiny", "fp32", models_dir=PACKAGES) as embedder:
+        yield embedder
+
+
+def texts(count: int) -> list[str]:
+    words = "dog runs beach sun water old tree house bird sings at night in the rain".split()
+    random = np.random.default_rng(5)
+    return [" ".join(random.choice(words, size=random.integers(1, 60))) for _ in range(count)]
+
+
+def test_rows_belong_to_inputs_whatever_their_length(tiny: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedder_module, "MAX_BATCH_TOKENS", 200)
+    inputs = texts(40)
+    together = tiny.embed(inputs).vectors
+    alone = np.concatenate([tiny.embed([text]).vectors for text in inputs])
+    assert together.shape == (40, tiny.dim) and together.dtype == np.float32
+    np.testing.assert_allclose(together, alone, atol=2e-5)
+
+
+def test_batches_stay_below_the_limit_of_padded_tokens(tiny: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedder_module, "MAX_BATCH_TOKENS", 300)
+    sizes: list[int] = []
+    pool = tiny._tower.pool
+    monkeypatch.setattr(
+        tiny._tower,
+        "pool",
+        lambda batch: sizes.append(len(batch) * max(len(item.ids) for item in batch)) or pool(batch),
+    )
+    tiny.embed(texts(60))
+    assert len(sizes) > 1 and max(sizes) <= 300
+
+
+def test_all_kinds_mixed_keep_their_order(tiny: Embedder) -> None:
+    parts = list(probe_inputs().values())
+    mixed = [parts[1], "one", parts[2], Media(text="two", image=parts[1]), "three", Media(text="four", audio=parts[2])]
+    together = tiny.embed(mixed)
+    assert together.failures == ()
+    for row, item in zip(together.vectors, mixed, strict=True):
+        np.testing.assert_allclose(row, tiny.embed([item]).vectors[0], atol=2e-5)
+    assert [count > 0 for count in together.soft_tokens] == [True, False, True, True, False, True]
+
+
+def test_every_row_is_a_unit_vector(tiny: Embedder) -> None:
+    vectors = tiny.embed([*texts(5), *probe_inputs().values()]).vectors
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-6)
+
+
+def test_bad_items_fail_alone(tiny: Embedder) -> None:
+    noise = np.random.default_rng(0).standard_normal(16_000).astype(np.float32)
+    inputs = [
+        "good",
+        "",
+        "   ",
+        Audio(noise, 8_000),
+        7,
+        Audio(np.tile(noise, 31), 16_000),
+        "x " * 9_000,
+        Media(),
+        "fine",
+    ]
+    result = tiny.embed(inputs)  # type: ignore[arg-type]
+    reasons = {failure.index: failure.reason for failure in result.failures}
+    assert sorted(reasons) == [1, 2, 3, 4, 5, 6, 7]
+    for index, word in {1: "nothing", 3: "8000 Hz", 4: "int", 5: "split it", 6: "tokens", 7: "nothing"}.items():
+        assert word in reasons[index]
+    assert np.isnan(result.vectors[1:8]).all() and np.isfinite(result.vectors[[0, 8]]).all()
+    np.testing.assert_allclose(result.vectors[8], tiny.embed(["fine"]).vectors[0], atol=2e-5)
+
+
+def test_empty_call_gives_no_rows(tiny: Embedder) -> None:
+    assert tiny.embed([]).vectors.shape == (0, tiny.dim)
+
+
+def test_roles_have_other_prompts_and_media_have_none(tiny: Embedder) -> None:
+    query, document = (tiny.embed(["a dog"], role=role).vectors[0] for role in ("query", "document"))
+    assert query @ document < 0.999
+    picture = probe_inputs()[Modality.IMAGE]
+    np.testing.assert_array_equal(tiny.embed([picture], "query").vectors, tiny.embed([picture], "document").vectors)
+
+
+def test_title_stands_in_the_document_prompt(tiny: Embedder) -> None:
+    plain, none, titled = tiny.embed(
+        [Media(text="barks"), Media(text="barks", title="none"), Media(text="barks", title="Dogs")]
+    ).vectors
+    np.testing.assert_array_equal(plain, none)
+    assert plain @ titled < 0.999
+
+
+def test_typed_control_tokens_stay_text(tiny: Embedder) -> None:
+    result = tiny.embed(["<|image|> and <eos> and <|audio|>"])
+    assert result.failures == () and result.soft_tokens == (0,)
+    assert tiny.count_tokens("<|image|>") > 1
+
+
+def test_timings_name_the_stages_that_ran(tiny: Embedder) -> None:
+    assert set(tiny.embed(["a"]).timings.ms) == {"tokenize", "text"}
+    assert {"preprocess", "vision", "text"} <= set(tiny.embed([probe_inputs()[Modality.IMAGE]]).timings.ms)
+
+
+def test_many_threads_get_their_own_answers(tiny: Embedder) -> None:
+    inputs = [*texts(12), *probe_inputs().values()]
+    expected = tiny.embed(inputs).vectors
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        random = np.random.default_rng(number)
+        for index in random.permutation(len(inputs)):
+            if not np.allclose(tiny.embed([inputs[index]]).vectors[0], expected[index], atol=2e-5):
+                wrong.append(index)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_static_patches_are_padded_and_change_nothing(tiny: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = Image.effect_noise((300, 90), 80).convert("RGB")
+    expected = tiny.embed([wide]).vectors[0]
+    session = tiny._tower._sessions["vision"]
+    budget = tiny._tower.config.images.max_patches
+    static = {"pixel_values": (1, budget, 768), "pixel_position_ids": (1, budget, 2)}
+    monkeypatch.setattr(session, "inputs", static)
+    seen: list[int] = []
+    run = session.run
+    monkeypatch.setattr(session, "run", lambda feeds: seen.append(feeds["pixel_values"].shape[1]) or run(feeds))
+    np.testing.assert_allclose(tiny.embed([wide]).vectors[0], expected, atol=1e-5)
+    assert seen == [budget]
+
+
+def test_precisions_share_a_space_and_nearly_agree(tiny: Embedder) -> None:
+    with load_embedder("gemma-tiny", "int8", models_dir=PACKAGES) as other:
+        assert other.space == tiny.space
+        inputs = [*texts(6), *probe_inputs().values()]
+        cosines = np.sum(other.embed(inputs).vectors * tiny.embed(inputs).vectors, axis=1)
+        assert cosines.min() > 0.98
+
+
+def test_plan_says_what_runs_where(tiny: Embedder) -> None:
+    assert [(plan.tower, plan.granted_device, plan.precision) for plan in tiny.plan] == [
+        ("text", "CPU", "f32"),
+        ("vision", "CPU", "f32"),
+        ("audio", "CPU", "f32"),
+    ]
+
+
+def test_closed_embedder_says_so() -> None:
+    embedder = load_embedder("gemma-tiny", "int8", models_dir=PACKAGES)
+    embedder.close()
+    result = embedder.embed(["a"])
+    assert "closed" in result.failures[0].reason
+
+
+def test_unknown_device_lists_what_exists() -> None:
+    with pytest.raises(DeviceError, match=r"no device 'TPU'.*it has CPU"):
+        load_embedder("gemma-tiny", "fp32", "TPU", models_dir=PACKAGES)
+
+
+def test_unit_refuses_what_is_no_vector() -> None:
+    np.testing.assert_allclose(unit(np.array([[3.0, 4.0]], np.float32)), [[0.6, 0.8]])
+    for row in ([0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]):
+        with pytest.raises(InferenceError):
+            unit(np.array([row], np.float32))
