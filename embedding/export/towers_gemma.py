@@ -74,6 +74,8 @@ class _TextTower(nn.Module):  # type: ignore[misc, unused-ignore]
     def __init__(self, model: Model) -> None:
         super().__init__()
         self.encoder = model.language_model
+        # The order of a set would differ from run to run, and with it the names in the file.
+        self.encoder.unique_layer_types = sorted(self.encoder.unique_layer_types)
         self.window = model.config.text_config.sliding_window
         self.pad_id = model.config.text_config.pad_token_id
         self.image_id = model.config.image_token_id

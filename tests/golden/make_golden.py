@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino
+from openvino_tokenizers import convert_tokenizer
 from transformers import Gemma4AudioFeatureExtractor, Gemma4ImageProcessorPil
 
 from embedding.export.package import About, write_package
@@ -24,7 +26,8 @@ from tests.golden.tiny import Dims, make_model, make_tokenizer
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = HERE.parent / "fixtures" / "packages"
-LIBRARIES = ("numpy", "openvino", "nncf", "pillow", "tokenizers", "torch", "transformers")
+CONVERTED = HERE.parent / "fixtures" / "converted_tokenizer"  # what some published packages have besides tokenizer.json
+LIBRARIES = ("numpy", "openvino", "openvino-tokenizers", "nncf", "pillow", "tokenizers", "torch", "transformers")
 SEED = 7
 SOFT_TOKENS = 70
 SAMPLED_PATCHES = 12
@@ -107,6 +110,8 @@ def packages_and_vectors(seed: int) -> None:
     about_int8 = About("gemma-tiny", description=words, **about)
     write_package(model, tokenizer, PACKAGES / "gemma-tiny-int8", Precision.INT8, about_int8)
     reference = Reference(model, folder / "tokenizer.json", SOFT_TOKENS)
+    CONVERTED.mkdir(exist_ok=True)
+    openvino.save_model(convert_tokenizer(reference.tokenizer), CONVERTED / "openvino_tokenizer.xml")
     _write_json("tokens", {"texts": token_cases(reference)})
     vectors, ids = reference_vectors(reference)
     np.savez_compressed(HERE / "vectors.npz", **vectors)
