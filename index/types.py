@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol, TypeAlias
 
-from embedding.types import Media, Timings
+import numpy as np
+from numpy.typing import NDArray
+
+from embedding.types import Embeddings, Media, Modality, Role, Space, Timings
+
+Ids: TypeAlias = NDArray[np.int64]
 
 
 class Kind(StrEnum):
@@ -15,11 +23,55 @@ class Kind(StrEnum):
     IMAGE = "image"
     AUDIO = "audio"
 
+    @property
+    def modality(self) -> Modality:
+        """What a model must read to embed items of this kind."""
+        return _MODALITIES[self]
+
+    @classmethod
+    def of(cls, modality: Modality) -> Kind:
+        """The kind whose items are read by `modality`."""
+        return next(kind for kind, read in _MODALITIES.items() if read is modality)
+
+
+_MODALITIES = {Kind.DOCUMENT: Modality.TEXT, Kind.IMAGE: Modality.IMAGE, Kind.AUDIO: Modality.AUDIO}
+
+
+class Encoder(Protocol):
+    """The part of `embedding.Embedder` that a library needs; tests bring fakes that compute."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def modalities(self) -> frozenset[Modality]:
+        """What the model reads."""
+
+    @property
+    def space(self) -> Space:
+        """Identity of the vectors."""
+
+    @property
+    def max_seconds(self) -> float:
+        """Longest sound of one vector."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest text of one vector, without the prompt."""
+
+    def count_tokens(self, text: str) -> int:
+        """Number of tokens of a text, without the prompt."""
+
+    def embed(self, items: Sequence[Media], role: Role) -> Embeddings:
+        """Row i belongs to items[i]; failures are marked, never dropped."""
+
 
 @dataclass(frozen=True)
 class Item:
-    """One file of the library. `added` is UTC seconds; `path` is where the original lies; `note` says what was left out, if anything.
+    """A file of the library. `added` is UTC seconds; `note` says what was left out; `path` is where the original lies.
 
+    `path` opens the file and may hold surrogates (see `shown`); `name` is safe to print and to send.
     `width` and `height` are pixels of a picture, `seconds` the length of a sound; None for other kinds.
     """
 
@@ -39,7 +91,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Segment:
-    """The part of an item that one vector stands for: a passage (lines, 1-based, inclusive), a picture, or a window (seconds)."""
+    """The part of an item that one vector stands for.
+
+    A passage (start and end are lines, 1-based, inclusive), a whole picture (no start), or a window (seconds).
+    """
 
     id: int
     item_id: int
@@ -53,7 +108,8 @@ class Segment:
         if self.start is None or self.end is None:
             return ""
         if kind is Kind.DOCUMENT:
-            return f"lines {int(self.start)}-{int(self.end)}"
+            first, last = int(self.start), int(self.end)
+            return f"line {first}" if first == last else f"lines {first}-{last}"
         return f"{_clock(self.start)}-{_clock(self.end)}"
 
 
@@ -79,7 +135,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Hits:
-    """Ranked answers with the time of every stage in ms (`timings.ms`); `pending` items have no vector in this space yet."""
+    """Ranked answers with the ms of every stage (`timings.ms`); `pending` items have no vector in this space yet."""
 
     hits: tuple[Hit, ...]
     timings: Timings
@@ -97,7 +153,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Progress:
-    """One event of an ingest: file `done` of `total`, its path, what became of it, and the reason when it was skipped."""
+    """One event of an ingest: file `done` of `total`, what became of it, and the reason when it was skipped."""
 
     done: int
     total: int
@@ -105,16 +161,22 @@ class Progress:
     outcome: str  # added | unchanged | skipped
     reason: str = ""
     item: Item | None = None
+    timings: Timings = field(default_factory=Timings)
 
 
 @dataclass
 class AddReport:
-    """Sum of an ingest. Every input path stands in exactly one of the three lists."""
+    """Sum of an ingest. Every file stands in exactly one of the three lists."""
 
     added: list[Item] = field(default_factory=list)
     unchanged: list[Item] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     timings: Timings = field(default_factory=Timings)
+
+
+def shown(path: str) -> str:
+    """A path that can be printed and sent as UTF-8: bytes of a file name that are no text become U+FFFD."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _clock(seconds: float) -> str:
