@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from embedding.errors import PackageError
-from embedding.types import Modality, Precision
+from embedding.types import Modality, Precision, Prompts
 
 # Bump when preprocessing or the layout of prompts changes: vectors made before are then of another space.
 PREPROCESSING_VERSION = "p1"
-
-
-@dataclass(frozen=True)
-class Prompts:
-    """Prefixes put before a text, by role. `{title}` in the document prefix is the title of the text, or `none`."""
-
-    query: str = ""
-    document: str = ""
-
-    @property
-    def digest(self) -> str:
-        """Short hash of both: part of the identity of a space."""
-        return hashlib.sha256(f"{self.query}\n{self.document}".encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,11 @@ from embedding import packages, runtime
 from embedding.catalog import PREPROCESSING_VERSION, ModelCard
 from embedding.errors import InferenceError, MediaError, TriptychError
 from embedding.packages import PackageInfo
-from embedding.tokenizer import load_tokenizer
-from embedding.towers.gemma import GemmaTower, Prepared, read_config
+from embedding.towers import Prepared, family
 from embedding.types import Audio, Embeddings, Failure, Item, Media, Modality, Role, Space, Timings, Vectors
 
 # Padded tokens of one text batch: bounds the memory of attention, whatever the number of texts.
 MAX_BATCH_TOKENS = 4096
-TOWERS: dict[Modality, str] = {Modality.TEXT: "text", Modality.IMAGE: "vision", Modality.AUDIO: "audio"}
 
 
 def unit(vectors: Vectors) -> Vectors:
@@ -36,25 +34,24 @@ class Embedder:
 
     def __init__(self, info: PackageInfo, device: str, sessions: dict[str, runtime.Session]) -> None:
         assert info.path is not None
-        config = read_config(info.path)
-        encode = load_tokenizer(info.path, config.control_ids)
-        self.card: ModelCard = replace(info.card, dim=config.dim)
+        tower = family(info.card.family)(info.path, info.card.prompts, sessions)
+        self.card: ModelCard = replace(info.card, dim=tower.dim, modalities=tower.modalities)
         self.precision = info.package.precision
         self.device = device
-        self.dim = config.dim
-        self.modalities = frozenset(modality for modality, tower in TOWERS.items() if tower in sessions)
-        self.max_seconds = config.sounds.max_seconds
-        self._tower = GemmaTower(config, info.card.prompts, sessions, encode)
-        self._sessions = sessions
-        self.max_tokens = self._tower.room()
+        self.dim = tower.dim
+        self.modalities = tower.modalities
+        self.max_seconds = tower.max_seconds
+        self.max_tokens = tower.max_tokens
         self.space = Space(
-            model=self.card.name,
-            revision=self.card.revision,
-            prompts=self.card.prompts.digest,
-            preprocessing=f"{PREPROCESSING_VERSION}.{config.images.max_soft_tokens}",
-            dim=self.dim,
+            model=info.card.name,
+            revision=info.card.revision,
+            prompts=info.card.prompts.digest,
+            preprocessing=f"{PREPROCESSING_VERSION}.{tower.preprocessing}",
+            dim=tower.dim,
         )
         self.plan = tuple(session.plan(name, _why(name, device, session.device)) for name, session in sessions.items())
+        self._tower = tower
+        self._sessions = sessions
 
     def embed(self, items: Sequence[Item], role: Role | str = Role.DOCUMENT) -> Embeddings:
         """Vectors of all items, in their order. Texts share batches by length; each picture or sound is its own call.
@@ -63,16 +60,16 @@ class Embedder:
         """
         role, timings, failures = Role(role), Timings(), dict[int, str]()
         vectors = np.full((len(items), self.dim), np.nan, dtype=np.float32)
-        soft_tokens = [0] * len(items)
+        soft_tokens, notes = [0] * len(items), [""] * len(items)
         texts: list[tuple[int, Prepared]] = []
         for index, item in enumerate(items):
             try:
                 prepared = self._tower.prepare(self._checked(item), role, timings)
-                soft_tokens[index] = prepared.soft_tokens
-                if prepared.text_only:
-                    texts.append((index, prepared))
-                else:
+                soft_tokens[index], notes[index] = prepared.soft_tokens, prepared.note
+                if prepared.soft_tokens:
                     vectors[index] = self._pool([prepared], timings)[0]
+                else:
+                    texts.append((index, prepared))
             except TriptychError as error:
                 failures[index] = str(error)
         for batch in _batches(texts):
@@ -82,7 +79,7 @@ class Embedder:
                 else:
                     vectors[index] = row
         found = tuple(Failure(index, failures[index]) for index in sorted(failures))
-        return Embeddings(vectors, timings, found, tuple(soft_tokens))
+        return Embeddings(vectors, timings, found, tuple(soft_tokens), tuple(notes))
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a bare text; a document may have `max_tokens` of them."""
@@ -173,8 +170,8 @@ def _why(tower: str, asked: str, given: str) -> str:
 def _batches(texts: list[tuple[int, Prepared]]) -> list[list[tuple[int, Prepared]]]:
     """Texts of similar length together, no batch above MAX_BATCH_TOKENS padded tokens (a longer text is alone)."""
     batches: list[list[tuple[int, Prepared]]] = []
-    for entry in sorted(texts, key=lambda pair: len(pair[1].ids)):
-        length = len(entry[1].ids)  # ascending, so this one sets the padded length
+    for entry in sorted(texts, key=lambda pair: pair[1].length):
+        length = entry[1].length  # ascending, so this one sets the padded length
         if batches and length * (len(batches[-1]) + 1) <= MAX_BATCH_TOKENS:
             batches[-1].append(entry)
         else:

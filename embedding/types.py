@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +39,22 @@ class Role(StrEnum):
 
     QUERY = "query"
     DOCUMENT = "document"
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """What is put around a text, by role: prefixes, where `{title}` is the title of a document or `none`.
+
+    Families with a chat template take them as instructions.
+    """
+
+    query: str = ""
+    document: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Short hash of both: part of the identity of a space."""
+        return hashlib.sha256(f"{self.query}\n{self.document}".encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +162,12 @@ class Failure:
 class Embeddings:
     """Result of a call: row i of `vectors` (float32 [n, dim], unit rows) belongs to input i; rows of failures are NaN.
 
-    `soft_tokens` holds, for each input, how many tokens its picture or sound became.
+    `soft_tokens` holds, for each input, how many tokens its picture or sound became; `notes` what was not
+    read, if anything.
     """
 
     vectors: Vectors
     timings: Timings
     failures: tuple[Failure, ...] = ()
     soft_tokens: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -10,30 +10,21 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embedding.catalog import Prompts
 from embedding.errors import InferenceError, MediaError, PackageError
+from embedding.tokenizer import load_tokenizer
+from embedding.towers import DYNAMIC, Session
 from embedding.towers.images import ImageSettings, pad_patches, patchify
 from embedding.towers.sounds import AudioSettings, log_mel
-from embedding.types import Audio, Media, Role, Timings, Vectors
-
-DYNAMIC = -1
-
-
-class Session(Protocol):
-    """A compiled graph: names to arrays in, names to arrays out; a size of -1 in a shape is dynamic."""
-
-    @property
-    def inputs(self) -> Mapping[str, tuple[int, ...]]: ...
-
-    def run(self, feeds: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]: ...
-
+from embedding.types import Audio, Media, Modality, Prompts, Role, Timings, Vectors
 
 Encode = Callable[[str], list[int]]
+
+TOWERS: dict[Modality, str] = {Modality.TEXT: "text", Modality.IMAGE: "vision", Modality.AUDIO: "audio"}
 
 
 @dataclass(frozen=True)
@@ -131,9 +122,17 @@ class Prepared:
         return sum(len(rows) for rows in (self.image_features, self.audio_features) if rows is not None)
 
     @property
-    def text_only(self) -> bool:
-        """True when nothing but text stands in it, so that it can share a batch."""
-        return self.image_features is None and self.audio_features is None
+    def length(self) -> int:
+        """Tokens in all."""
+        return len(self.ids)
+
+    note: str = ""
+
+
+def open_tower(folder: Path, prompts: Prompts, sessions: Mapping[str, Session]) -> GemmaTower:
+    """The family's stages over a package: its config, its tokenizer, and sessions named as its graphs."""
+    config = read_config(folder)
+    return GemmaTower(config, prompts, sessions, load_tokenizer(folder, config.control_ids))
 
 
 class GemmaTower:
@@ -145,6 +144,11 @@ class GemmaTower:
         self._sessions = sessions
         self._encode = encode
         shapes = sessions["text"].inputs
+        self.dim = config.dim
+        self.modalities = frozenset(modality for modality, tower in TOWERS.items() if tower in sessions)
+        self.max_seconds = config.sounds.max_seconds
+        self.max_tokens = config.max_tokens - len(encode(self._prefix(Role.DOCUMENT, None))) - 2
+        self.preprocessing = str(config.images.max_soft_tokens)
         self._widths = {
             name: shapes[name][-1] for name in ("image_features", "audio_features", "video_features") if name in shapes
         }
@@ -177,10 +181,6 @@ class GemmaTower:
     def count_tokens(self, text: str) -> int:
         """Tokens of a bare text, without prompt, begin and end."""
         return len(self._encode(text))
-
-    def room(self) -> int:
-        """Tokens that a document may have: the context without its prompt, begin and end."""
-        return self.config.max_tokens - len(self._encode(self._prefix(Role.DOCUMENT, None))) - 2
 
     def _prefix(self, role: Role, title: str | None) -> str:
         if role is Role.QUERY:
