@@ -135,7 +135,7 @@ def search(options: argparse.Namespace, settings: Settings) -> int:
 def list_items(options: argparse.Namespace, settings: Settings) -> int:
     """List the items of the library."""
     with _library(settings, embed=False) as library:
-        items = library.items()
+        items = library.items(limit=None)
     if options.json:
         _print_json({"items": [_item(item) for item in items]})
         return 0
@@ -184,7 +184,9 @@ def models_list(options: argparse.Namespace, settings: Settings) -> int:
         _print_json({"models_dir": str(settings.models_dir), "packages": [_package(row) for row in rows]})
         return 0
     for row in rows:
-        pull = f"python app.py models pull {row.card.name} --precision {row.package.precision}"
+        pull = (
+            f"python app.py models pull {row.card.name} --precision {row.package.precision}" if row.package.repo else ""
+        )
         print(
             f"{row.card.name:20} {row.package.precision:5} {row.size / 1e6:7.0f} MB  {row.state:15} {row.path or pull}"
         )

@@ -21,7 +21,7 @@ from index.ingest import read
 from index.intake import Intake, Taken
 from index.ranking import Match
 from index.rows import Change, Page
-from index.types import AddReport, Encoder, Hit, Hits, Item, Kind, Progress, Query, Segment, Skipped
+from index.types import AddReport, Encoder, Hit, Hits, Item, Kind, Progress, Query, Segment
 from index.walk import walk
 
 _LOG = logging.getLogger(__name__)
@@ -139,11 +139,7 @@ class Library:
         """Add everything and sum it up."""
         report = AddReport()
         for event in self.add(paths, copy=copy):
-            report.timings.merge(event.timings)
-            if event.item is None:
-                report.skipped.append(Skipped(event.path, event.reason))
-            else:
-                (report.added if event.outcome == "added" else report.unchanged).append(event.item)
+            report.count(event)
         return report
 
     def _event(

@@ -173,6 +173,14 @@ class AddReport:
     skipped: list[Skipped] = field(default_factory=list)
     timings: Timings = field(default_factory=Timings)
 
+    def count(self, event: Progress) -> None:
+        """Enter one event."""
+        self.timings.merge(event.timings)
+        if event.item is None:
+            self.skipped.append(Skipped(event.path, event.reason))
+        else:
+            (self.added if event.outcome == "added" else self.unchanged).append(event.item)
+
 
 def shown(path: str) -> str:
     """A path that can be printed and sent as UTF-8: bytes of a file name that are no text become U+FFFD."""
