@@ -40,6 +40,6 @@ EXPOSE 7860
 
 # The first start compiles the model and indexes the sample library.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=90s --retries=3 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860/', timeout=4).read(1)"]
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860/health', timeout=4)"]
 
 CMD ["python", "app.py"]

@@ -110,7 +110,8 @@ def test_health_check_compiles_and_asks_the_port_that_is_exposed() -> None:
     command = json.loads(steps["HEALTHCHECK"].split("CMD", 1)[1])
     assert command[:2] == ["python", "-c"]
     compile(command[2], "healthcheck", "exec")
-    assert f":{steps['EXPOSE']}/" in command[2]
+    assert f":{steps['EXPOSE']}/health'" in command[2]
+    assert '"/health"' in read("ui/media.py")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash on this machine")

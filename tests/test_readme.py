@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "assets/library/SOURCES.md")
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 COMMANDS = sorted(set(re.findall(r"(?:^|`|/)(?:python )?app\.py +([a-z]+)\b", README, re.MULTILINE)))
 
 
@@ -78,8 +79,7 @@ def test_commands_to_type_can_be_split_by_a_shell() -> None:
 
 
 def test_python_of_the_readme_compiles_and_its_names_exist() -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    for node in ast.walk(ast.parse(example)):
+    for node in ast.walk(ast.parse("\n".join(EXAMPLES))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("embedding"):
             module = __import__(node.module, fromlist=["*"])
             assert all(hasattr(module, alias.name) for alias in node.names)
@@ -88,13 +88,20 @@ def test_python_of_the_readme_compiles_and_its_names_exist() -> None:
 
 
 def test_python_of_the_readme_runs() -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    example = next(example for example in EXAMPLES if "load_embedder" in example)
     ran = subprocess.run(
         [sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
     )
     assert ran.returncode == 0, ran.stderr
     dog, guitar = (float(number) for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", ran.stdout)[:2])
     assert dog > guitar
+
+
+def test_http_calls_of_the_readme_exist() -> None:
+    api = (ROOT / "ui" / "api.py").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"for endpoint in \(([\w, ]+)\)", api)
+    called = set(re.findall(r'api_name="/(\w+)"', README)) | set(re.findall(r"`/(\w+)`", README)) - {"health"}
+    assert called == set(listed.split(", "))
 
 
 def test_every_requirement_has_a_line() -> None:
