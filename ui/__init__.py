@@ -1,4 +1,4 @@
-"""The page. `build` makes it, `launch` serves it; importing this costs nothing, gradio is loaded when one of them is called."""
+"""The page: `build` makes it, `launch` serves it. Importing this costs nothing; gradio is loaded by a call."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def build(studio: Studio) -> gr.Blocks:
     return build_page(studio)
 
 
-def launch(studio: Studio, host: str = "127.0.0.1", port: int = 7860) -> None:
-    """Serve the page until the process is told to stop."""
+def launch(studio: Studio, host: str = "127.0.0.1", port: int = 7860, root_path: str = "") -> None:
+    """Serve the page until the process is told to stop; `root_path` is where a proxy shows it."""
     from ui.server import serve
 
-    serve(studio, host, port)
+    serve(studio, host, port, root_path)

@@ -13,8 +13,8 @@ from ui.words import button, safe, size
 
 LIBRARIES = ("openvino", "openvino-tokenizers", "gradio", "faiss-cpu", "numpy", "pillow", "soundfile", "tokenizers")
 PLAIN = (
-    "nano is a small model of everyday things. It was trained for this app so that it works without a download, and it is "
-    "not a replacement for EmbeddingGemma 2: it knows common objects, spoken names and simple sentences in English."
+    "nano is a small model of everyday things. It was trained for this app so that it works without a download. "
+    "It is not a replacement for EmbeddingGemma 2: it knows common objects, spoken names and simple English sentences."
 )
 
 
@@ -51,7 +51,8 @@ def _state(studio: Studio, row: PackageRow) -> str:
         return "here"
     if not row.source:
         return safe(row.problem)
-    pull = button("download", "Download", "plain", about=f"Download {row.title} {row.precision}", model=row.model, precision=row.precision)
+    about_it = f"Download {row.title} {row.precision}"
+    pull = button("download", "Download", "plain", about=about_it, model=row.model, precision=row.precision)
     return f"{safe(row.problem)} {pull}"
 
 
@@ -59,12 +60,16 @@ def _by_hand(studio: Studio) -> str:
     rows = [row for row in studio.packages() if row.source]
     if not rows:
         return ""
-    lines = "".join(
-        f"<li>{safe(row.title)} {safe(row.precision)}: <code>python app.py models pull {safe(row.model)} --precision {safe(row.precision)}</code>, "
-        f"or copy the files of <code>{safe(row.source)}</code> into <code>{safe(studio.settings.models_dir / row.directory)}</code></li>"
-        for row in rows
-    )
+    lines = "".join(_line(row, studio.settings.models_dir / row.directory) for row in rows)
     return f"<details><summary>From the command line, or without a network</summary><ul>{lines}</ul></details>"
+
+
+def _line(row: PackageRow, folder: Path) -> str:
+    command = f"python app.py models pull {row.model} --precision {row.precision}"
+    return (
+        f"<li>{safe(row.title)} {safe(row.precision)}: <code>{safe(command)}</code>, or copy the files of "
+        f"<code>{safe(row.source)}</code> into <code>{safe(folder)}</code></li>"
+    )
 
 
 def _devices(studio: Studio) -> str:
@@ -100,7 +105,8 @@ def _version(name: str) -> str:
 
 
 def _bytes(folders: Iterable[Path]) -> int:
-    return sum(path.stat().st_size for folder in folders if folder.is_dir() for path in folder.rglob("*") if path.is_file())
+    files = (path for folder in folders if folder.is_dir() for path in folder.rglob("*"))
+    return sum(path.stat().st_size for path in files if path.is_file())
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

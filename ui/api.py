@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from embedding.errors import TriptychError
-from index.types import Hit, Item, Kind
+from index.types import Hit, Item, Kind, shown
 from ui.handlers import kinds_of
 from ui.studio import Answer, Question, Studio
 
@@ -37,16 +37,22 @@ def build_api(studio: Studio) -> None:
         return status_json(studio)
 
     for endpoint in (search, items, remove, status):
-        gr.api(endpoint, api_name=endpoint.__name__)
+        gr.api(endpoint, api_name=endpoint.__name__)  # type: ignore[attr-defined]
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
     """Same layout as `python app.py search --json`."""
     question = answer.question
-    query = {"words": question.words, "image": bool(question.image), "audio": bool(question.audio), "like": question.like}
+    query = {
+        "words": question.words,
+        "image": bool(question.image),
+        "audio": bool(question.audio),
+        "like": question.like,
+    }
     hits = [hit_json(hit) for hit in answer.hits.hits]
-    timings = {name: round(ms, 3) for name, ms in answer.run.stages.items()} | {"total": round(answer.run.total, 3)}
-    return {"query": query, "space": answer.hits.space, "hits": hits, "timings": timings, "pending": answer.hits.pending}
+    timings = {name: round(ms, 3) for name, ms in {**answer.run.stages, "total": answer.run.total}.items()}
+    found = answer.hits
+    return {"query": query, "space": found.space, "hits": hits, "timings": timings, "pending": found.pending}
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:
@@ -56,7 +62,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "id": hit.item.id,
         "kind": str(hit.item.kind),
         "name": hit.item.name,
-        "path": hit.item.path,
+        "path": shown(hit.item.path),
         "score": round(hit.score, 6),
         "segment": hit.segment.label(hit.item.kind),
     }
@@ -64,13 +70,28 @@ def hit_json(hit: Hit) -> dict[str, Any]:
 
 def item_json(item: Item) -> dict[str, Any]:
     """One item."""
-    return {"id": item.id, "kind": str(item.kind), "name": item.name, "path": item.path, "size": item.size, "segments": item.segments}
+    return {
+        "id": item.id,
+        "kind": str(item.kind),
+        "name": item.name,
+        "path": shown(item.path),
+        "size": item.size,
+        "segments": item.segments,
+    }
 
 
 def status_json(studio: Studio) -> dict[str, Any]:
     """What runs and what works."""
     jobs = [
-        {"id": job.id, "kind": job.kind, "title": job.title, "state": str(job.state), "done": job.done, "total": job.total, "message": job.message}
+        {
+            "id": job.id,
+            "kind": job.kind,
+            "title": job.title,
+            "state": str(job.state),
+            "done": job.done,
+            "total": job.total,
+            "message": job.message,
+        }
         for job in studio.jobs.all()
     ]
     setup = studio.setup

@@ -50,10 +50,8 @@ def bar(studio: Studio) -> str:
 
 def _select(label: str, field: str, entries: Iterable[Choice], current: str, locked: bool) -> str:
     options = "".join(_option(entry, current) for entry in entries)
-    disabled = " disabled" if locked else ""
-    return (
-        f'<label><span>{label}</span><select data-field="{field}" data-value="{safe(current)}"{disabled}>{options}</select></label>'
-    )
+    attributes = f'data-field="{field}" data-value="{safe(current)}"{" disabled" if locked else ""}'
+    return f"<label><span>{label}</span><select {attributes}>{options}</select></label>"
 
 
 def _option(entry: Choice, current: str) -> str:
@@ -66,8 +64,8 @@ def _option(entry: Choice, current: str) -> str:
 def _chips(studio: Studio) -> str:
     plans = getattr(studio.embedder, "plan", ())
     return "".join(
-        f'<span class="chip" title="{safe(_chip_title(studio, plan.reason))}">{TOWER_WORDS.get(plan.tower, plan.tower)} '
-        f"<b>{safe(plan.granted_device)}</b> {safe(plan.precision)}</span>"
+        f'<span class="chip" title="{safe(_chip_title(studio, plan.reason))}">'
+        f"{TOWER_WORDS.get(plan.tower, plan.tower)} <b>{safe(plan.granted_device)}</b> {safe(plan.precision)}</span>"
         for plan in plans
     )
 
@@ -86,8 +84,8 @@ def _latency(studio: Studio) -> str:
     first = " <small>first run</small>" if last.cold else ""
     text = f"<span>last <b>{milliseconds(last.total)} ms</b>{first}</span>"
     if figures:
-        text += f"<span>p50 <b>{milliseconds(figures.p50)}</b></span><span>p95 <b>{milliseconds(figures.p95)}</b></span>"
-        text += f"<span>n <b>{figures.n}</b></span>"
+        shown = {"p50": milliseconds(figures.p50), "p95": milliseconds(figures.p95), "n": str(figures.n)}
+        text += "".join(f"<span>{name} <b>{value}</b></span>" for name, value in shown.items())
     return text
 
 

@@ -9,6 +9,7 @@ from ui.latency import Run
 from ui.words import SINGULAR, button, clock, count, milliseconds, safe, size
 
 PASSAGE = 420  # characters of a passage that a card shows
+ALWAYS = ("decode", "preprocess", "vision", "audio", "text", "search")  # shown also when they took no time
 STAGES = ("decode", "preprocess", "vision", "audio", "tokenize", "text", "search", "rank")
 
 
@@ -41,7 +42,8 @@ def _preview(hit: Hit) -> str:
         return f'<img src="thumb/{item.id}" alt="{safe(item.name)}" loading="lazy" decoding="async">'
     if item.kind is Kind.AUDIO:
         part = f"#t={hit.segment.start:g}" if hit.segment.start else ""
-        return f'<audio controls preload="none" src="media/{item.id}{part}" aria-label="Play {safe(item.name)}"></audio>'
+        source = f'src="media/{item.id}{part}" aria-label="Play {safe(item.name)}"'
+        return f'<audio controls preload="none" {source}></audio>'
     text = " ".join((hit.segment.text or "").split())
     return f"<blockquote>{safe(text[:PASSAGE])}{'…' if len(text) > PASSAGE else ''}</blockquote>"
 
@@ -61,9 +63,13 @@ def _where(hit: Hit) -> str:
 def stages(run: Run) -> str:
     """One stacked bar of a search: every stage with its milliseconds, and the wall time."""
     parts = list(_parts(run))
-    bar = "".join(f'<i class="s-{safe(name)}" style="flex-grow:{max(ms, 0.01):.3f}" title="{safe(name)} {ms:.2f} ms"></i>' for name, ms in parts)
+    bar = "".join(
+        f'<i class="s-{safe(name)}" style="flex-grow:{max(ms, 0.01):.3f}" title="{safe(name)} {ms:.2f} ms"></i>'
+        for name, ms in parts
+    )
     legend = "".join(
-        f'<li class="{"off" if ms < 0.05 else ""}"><i class="s-{safe(name)}"></i>{safe(name)} <b>{milliseconds(ms)}</b></li>'
+        f'<li{" class=off" if ms < 0.05 else ""}><i class="s-{safe(name)}"></i>{safe(name)} '
+        f"<b>{milliseconds(ms)}</b></li>"
         for name, ms in parts
     )
     cold = '<li class="cold">first run, not in p50 and p95</li>' if run.cold else ""
@@ -74,7 +80,7 @@ def stages(run: Run) -> str:
 
 
 def _parts(run: Run) -> Iterable[tuple[str, float]]:
-    named = {name: run.stages.get(name, 0.0) for name in STAGES if name in run.stages or name not in ("tokenize", "rank")}
+    named = {name: run.stages.get(name, 0.0) for name in STAGES if name in run.stages or name in ALWAYS}
     named |= {name: ms for name, ms in run.stages.items() if name not in named}
     rest = run.total - sum(named.values())
     if rest >= 0.05:

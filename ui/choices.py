@@ -46,7 +46,10 @@ def _models(packages: Sequence[PackageRow]) -> tuple[Choice, ...]:
     found: dict[str, list[PackageRow]] = {}
     for row in packages:
         found.setdefault(row.model, []).append(row)
-    return tuple(Choice(model, rows[0].title, "" if any(row.here for row in rows) else _missing(rows)) for model, rows in found.items())
+    return tuple(
+        Choice(model, rows[0].title, "" if any(row.here for row in rows) else _missing(rows))
+        for model, rows in found.items()
+    )
 
 
 def _precisions(packages: Sequence[PackageRow], model: str) -> tuple[Choice, ...]:

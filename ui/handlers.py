@@ -1,4 +1,4 @@
-"""What the page does on each event: named functions over a studio that take and return plain values (HTML, ids, dataclasses)."""
+"""Events of the Search tab: named functions over a studio that take and return plain values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLES = ("dog", "rain", "something to eat", "a musical instrument", "red", "t
 
 @dataclass(frozen=True)
 class Shown:
-    """What a person sees on the Search tab: the answer, what was deleted from it, and the last deletion that can be undone."""
+    """What a person sees: the answer, what was deleted from it, and the last deletion, which can be undone."""
 
     answer: Answer | None = None
     hidden: frozenset[int] = frozenset()
@@ -64,7 +64,8 @@ class SearchHandlers:
     def undo(self, shown: Shown) -> Screen:
         """Bring the last deletion back."""
         self.studio.restore(shown.deleted)
-        return self._screen(Shown(shown.answer, shown.hidden - set(shown.deleted)), note("Brought back.") if shown.deleted else "")
+        told = note(f"Brought back {count(len(shown.deleted), 'item')}.") if shown.deleted else ""
+        return self._screen(Shown(shown.answer, shown.hidden - set(shown.deleted)), told)
 
     def welcome(self) -> Screen:
         """The screen before a question."""
@@ -82,14 +83,13 @@ class SearchHandlers:
         """What to do first: add something, or ask something."""
         if not sum(self.studio.library.count().values()):
             if self.studio.jobs.active("ingest"):
-                return '<div class="empty"><p>The library is being filled. Search as soon as the first items are in.</p></div>'
+                text = "The library is being filled. Search as soon as the first items are in."
+                return f'<div class="empty"><p>{text}</p></div>'
             actions = button("copy", "Load the sample library", "solid") + button("expand", "Add files", "plain")
             return f'<div class="empty"><p>The library holds nothing yet.</p><div class="row">{actions}</div></div>'
         chips = "".join(button("example_select", word, "example", words=word) for word in EXAMPLES)
-        return (
-            '<div class="empty"><p>Ask in words, with a picture or with a sound; documents, pictures and sounds answer together.</p>'
-            f'<div class="row"><span>Try</span>{chips}</div></div>'
-        )
+        text = "Ask in words, with a picture or with a sound; documents, pictures and sounds answer together."
+        return f'<div class="empty"><p>{text}</p><div class="row"><span>Try</span>{chips}</div></div>'
 
     def _screen(self, shown: Shown, notice: str) -> Screen:
         answer = shown.answer
@@ -111,7 +111,7 @@ class SearchHandlers:
     def _nothing(self, question: Question) -> str:
         if question.kinds != frozenset(Kind):
             words = " or ".join(PLURAL[kind] for kind in Kind if kind in question.kinds)
-            return note(f"No {words} in the library answer this. Choose more kinds above, or add files on the Library tab.")
+            return note(f"No {words} in the library answer this. Choose more kinds above, or add files.")
         return note("Nothing in the library answers this. Add files on the Library tab.")
 
 

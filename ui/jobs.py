@@ -135,7 +135,7 @@ class Jobs:
             job.state = JobState.CANCELLED if job.stop.is_set() else JobState.DONE
         except TriptychError as error:
             job.state, job.message = JobState.FAILED, str(error)
-        except Exception as error:  # a job runs on its own thread: whatever broke must reach the page
+        except Exception as error:  # noqa: BLE001  on a thread of its own: whatever broke must reach the page
             job.state, job.message = JobState.FAILED, f"{type(error).__name__}: {error}"
         finally:
             job.ended = time.monotonic()

@@ -12,9 +12,10 @@ from ui import bar
 from ui.about import about
 from ui.api import build_api
 from ui.library import LibraryTab, build_library
-from ui.library_handlers import LibraryHandlers, View
+from ui.library_handlers import LibraryHandlers
 from ui.search import PRIVATE, SearchTab, build_search
 from ui.studio import Studio
+from ui.table import View
 from ui.tray import banner, tray
 from ui.words import ON_CLICK
 
@@ -32,6 +33,7 @@ class Frame:
 
 def build_page(studio: Studio) -> gr.Blocks:
     """All of it, over one studio."""
+    page: gr.Blocks
     with gr.Blocks(title="Triptych", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as page:
         top = gr.HTML(elem_id="bar", js_on_load=bar.ON_LOAD, apply_default_css=False)
         offer = gr.HTML(elem_id="banner", js_on_load=ON_CLICK, apply_default_css=False)

@@ -8,9 +8,11 @@ from typing import Any
 import gradio as gr
 
 from index.types import Kind
-from ui.library_handlers import LibraryHandlers, Upload, View
+from ui.library_handlers import LibraryHandlers
 from ui.search import PRIVATE
 from ui.studio import Studio
+from ui.table import View
+from ui.uploads import uploads
 from ui.words import ON_CLICK, PLURAL
 
 # The table adds: select one, select all, and delete what is selected.
@@ -31,21 +33,13 @@ element.addEventListener('click', (event) => {
   if (event.target.closest('[data-delete]'))
     trigger('delete', {ids: boxes().filter((box) => box.checked).map((box) => box.value)});
 });
-watch('value', () => { element.querySelectorAll('input[type=checkbox]').forEach((box) => { box.checked = false; }); show(); });
+watch('value', () => {
+  element.querySelectorAll('input[type=checkbox]').forEach((box) => { box.checked = false; });
+  show();
+});
 show();
 """
 )
-
-
-class Dropzone(gr.File):
-    """Many files as (path of the upload, name it had): Gradio's own name for it lacks what a file system may not like."""
-
-    is_template = True
-
-    def preprocess(self, payload: Any) -> Any:
-        """A list of Upload; Gradio has checked that the paths lie in its folder."""
-        files = getattr(payload, "root", payload) or []
-        return [Upload(file.path, file.orig_name or "") for file in (files if isinstance(files, list) else [files])]
 
 
 @dataclass(frozen=True)
@@ -61,24 +55,43 @@ def build_library(studio: Studio) -> LibraryTab:
     """Lay the tab out and bind its events."""
     handlers = LibraryHandlers(studio)
     with gr.Row(elem_id="adding"):
-        drop = Dropzone(label="Add files", file_count="multiple", elem_id="drop", height=150, scale=3)
+        drop = gr.File(label="Add files", file_count="multiple", elem_id="drop", height=150, scale=3)
+        drop.preprocess = uploads  # type: ignore[method-assign, assignment]
         with gr.Column(scale=2, elem_id="folder-side"):
             folder = gr.Textbox(
-                label="Folder or file on this machine", placeholder="/home/me/pictures", elem_id="folder", max_lines=1,
+                label="Folder or file on this machine",
+                placeholder="/home/me/pictures",
+                elem_id="folder",
+                max_lines=1,
                 interactive=studio.settings.folders_allowed,
-                info=None if studio.settings.folders_allowed else "Only when the app listens on this machine alone; upload files instead.",
-            )  # fmt: skip
+                info=None
+                if studio.settings.folders_allowed
+                else "Only when the app listens on this machine alone; upload files instead.",
+            )
             with gr.Row():
-                add = gr.Button("Add folder", elem_id="add-folder", size="sm", interactive=studio.settings.folders_allowed)
+                add = gr.Button(
+                    "Add folder", elem_id="add-folder", size="sm", interactive=studio.settings.folders_allowed
+                )
                 samples = gr.Button("Add the sample library", elem_id="add-samples", size="sm")
     tray = gr.HTML(elem_id="tray", js_on_load=ON_CLICK, apply_default_css=False)
     notice = gr.HTML(elem_id="library-notice", js_on_load=ON_CLICK, apply_default_css=False)
     with gr.Row(elem_id="filters"):
         kind = gr.Radio(
-            [("all", ""), *((PLURAL[kind], str(kind)) for kind in Kind)], value="", label="Kind", container=False, elem_id="kind-filter", scale=0,
-            min_width=380,
-        )  # fmt: skip
-        text = gr.Textbox(label="Name contains", placeholder="Name contains", show_label=False, container=False, max_lines=1, elem_id="name-filter")
+            [("all", ""), *((PLURAL[kind], str(kind)) for kind in Kind)],
+            value="",
+            label="Kind",
+            elem_id="kind-filter",
+            scale=0,
+            min_width=0,
+        )
+        text = gr.Textbox(
+            label="Name contains",
+            placeholder="Name contains",
+            show_label=False,
+            container=False,
+            max_lines=1,
+            elem_id="name-filter",
+        )
     table = gr.HTML(elem_id="table", js_on_load=ON_TABLE, apply_default_css=False)
     view, deleted = gr.State(View()), gr.State(())
     filters = [kind, text, view]
@@ -95,7 +108,14 @@ def build_library(studio: Studio) -> LibraryTab:
     drop.upload(handlers.add_uploads, [drop], [drop, tray], **PRIVATE)
     gr.on([add.click, folder.submit], handlers.add_folder, [folder], [folder, tray, notice], **PRIVATE)
     samples.click(handlers.add_samples, None, [tray], **PRIVATE)
-    gr.on([kind.change, text.change], handlers.filter, [kind, text, view], [table, view], **PRIVATE, trigger_mode="always_last")
+    gr.on(
+        [kind.change, text.change],
+        handlers.filter,
+        [kind, text, view],
+        [table, view],
+        **PRIVATE,
+        trigger_mode="always_last",
+    )
     table.select(sort, filters, [table, view], **PRIVATE)
     table.expand(page, filters, [table, view], **PRIVATE)
     table.delete(delete, filters, [table, notice, deleted], **PRIVATE)

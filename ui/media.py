@@ -29,9 +29,10 @@ TYPES = {
     ".opus": "audio/ogg",
     ".mp3": "audio/mpeg",
 }
+POLICY = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 SAFE = {
     "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox",
+    "Content-Security-Policy": POLICY,
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "private, max-age=3600",
 }

@@ -85,9 +85,9 @@ class Shelf:
 
     def pull(self, model: str, precision: str, progress: Callable[[int, int, str], None]) -> None:
         """Download a package into the models folder."""
-        from embedding.packages import pull
+        from embedding.packages import Hub, pull
 
-        pull(model, precision, self.models_dir, lambda name, done, total: progress(done, total, name))
+        pull(model, precision, self.models_dir, Hub(report=lambda name, done, total: progress(done, total, name)))
 
 
 def _row(info: PackageInfo) -> PackageRow:

@@ -10,19 +10,10 @@ import gradio as gr
 from index.types import Kind
 from ui.handlers import Screen, SearchHandlers, Shown
 from ui.studio import MAX_RESULTS, Studio
+from ui.uploads import uploaded_path
 from ui.words import ON_CLICK, PLURAL
 
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-
-
-class Picture(gr.Image):
-    """A picture as the file that was uploaded: our decoder reads it, Gradio does not convert it (EXIF, damage, size)."""
-
-    is_template = True
-
-    def preprocess(self, payload: Any) -> str | None:
-        """Path of the upload, which Gradio has checked to lie in its folder."""
-        return payload.path if payload else None
 
 
 @dataclass(frozen=True)
@@ -44,27 +35,50 @@ def build_search(studio: Studio) -> SearchTab:
     handlers = SearchHandlers(studio)
     with gr.Row(elem_id="ask", equal_height=True):
         words = gr.Textbox(
-            label="Search words", placeholder="Search in words, or drop a picture or a sound here", elem_id="words",
-            show_label=False, container=False, autofocus=True, scale=8, max_lines=1,
-        )  # fmt: skip
+            label="Search words",
+            placeholder="Search in words, or drop a picture or a sound here",
+            elem_id="words",
+            show_label=False,
+            container=False,
+            autofocus=True,
+            scale=8,
+            max_lines=1,
+        )
         gr.Button("Picture", elem_id="show-picture", scale=0, min_width=88)
         gr.Button("Sound", elem_id="show-sound", scale=0, min_width=88)
         go = gr.Button("Search", variant="primary", elem_id="go", scale=0, min_width=96)
     with gr.Row(elem_id="attach"):
-        image = Picture(
-            label="Picture", type="filepath", image_mode=None, sources=["upload", "clipboard", "webcam"], height=168,
-            elem_id="ask-picture", buttons=[],
-        )  # fmt: skip
+        image = gr.Image(
+            label="Picture",
+            type="filepath",
+            image_mode=None,
+            sources=["upload", "clipboard", "webcam"],
+            height=168,
+            elem_id="ask-picture",
+            buttons=[],
+        )
         audio = gr.Audio(
-            label="Sound", type="filepath", sources=["upload", "microphone"], elem_id="ask-sound", buttons=[], editable=False,
+            label="Sound",
+            type="filepath",
+            sources=["upload", "microphone"],
+            elem_id="ask-sound",
+            buttons=[],
+            editable=False,
             waveform_options=gr.WaveformOptions(waveform_color="#8aa0b8", waveform_progress_color="#0072b2"),
-        )  # fmt: skip
+        )
+    image.preprocess = uploaded_path  # type: ignore[method-assign]
     with gr.Row(elem_id="options"):
         kinds = gr.CheckboxGroup(
-            [(PLURAL[kind], str(kind)) for kind in Kind], value=[str(kind) for kind in Kind], label="Kinds", elem_id="kinds",
-            container=False, scale=0, min_width=300,
-        )  # fmt: skip
-        number = gr.Number(12, label="Results", minimum=1, maximum=MAX_RESULTS, precision=0, elem_id="number", scale=0, min_width=140)
+            [(PLURAL[kind], str(kind)) for kind in Kind],
+            value=[str(kind) for kind in Kind],
+            label="Kinds",
+            elem_id="kinds",
+            scale=0,
+            min_width=0,
+        )
+        number = gr.Number(
+            12, label="Results", minimum=1, maximum=MAX_RESULTS, precision=0, elem_id="number", scale=0, min_width=140
+        )
         clear = gr.Button("Clear", elem_id="clear", scale=0, min_width=72, size="sm")
     notice = gr.HTML(elem_id="notice", js_on_load=ON_CLICK, apply_default_css=False)
     stages = gr.HTML(elem_id="stages", apply_default_css=False, js_on_load=None)
@@ -79,7 +93,9 @@ def _bind(handlers: SearchHandlers, asked: list[Any], drawn: list[Any], buttons:
     notice, _, results, shown = drawn
     go, clear = buttons
 
-    def search(words: str, image: str | None, audio: str | None, kinds: list[str], number: float | None) -> tuple[Any, ...]:
+    def search(
+        words: str, image: str | None, audio: str | None, kinds: list[str], number: float | None
+    ) -> tuple[Any, ...]:
         return _parts(handlers.search(words, image, audio, kinds, number))
 
     def refine(shown: Shown, *asked: Any) -> tuple[Any, ...]:
@@ -100,7 +116,14 @@ def _bind(handlers: SearchHandlers, asked: list[Any], drawn: list[Any], buttons:
     def cleared() -> tuple[Any, ...]:
         return ("", None, None, *_parts(handlers.welcome()))
 
-    gr.on([words.submit, go.click, image.upload, audio.upload, audio.stop_recording], search, asked, drawn, **PRIVATE, concurrency_limit=4)
+    gr.on(
+        [words.submit, go.click, image.upload, audio.upload, audio.stop_recording],
+        search,
+        asked,
+        drawn,
+        **PRIVATE,
+        concurrency_limit=4,
+    )
     gr.on([kinds.change, number.change], refine, [shown, *asked], drawn, **PRIVATE, concurrency_limit=4)
     results.like(like, [kinds, number], drawn, **PRIVATE)
     results.delete(delete, [shown], drawn, **PRIVATE)

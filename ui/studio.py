@@ -1,4 +1,4 @@
-"""The studio: library, embedder, settings and latency behind the page. Plain Python; the page only draws what it says."""
+"""The studio: library, embedder, settings and latency behind the page. Plain Python; the page draws what it says."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Decoded = TypeVar("Decoded")
 
+SAMPLES = Path(__file__).resolve().parent.parent / "assets" / "library"
 OFFERED = "embeddinggemma-2"  # the model that the banner offers while the built-in one is in use
 MAX_RESULTS = 200
 CLOSE_TIMEOUT = 120.0  # seconds that a replaced embedder may still be used by a call that began before the swap
@@ -32,11 +33,11 @@ CLOSE_TIMEOUT = 120.0  # seconds that a replaced embedder may still be used by a
 
 @dataclass(frozen=True)
 class StudioSettings:
-    """Folders of the app, and whether a path of this machine may be typed into the page."""
+    """Folders (`samples` None: the first start adds none), and whether the page takes paths of this machine."""
 
     data_dir: Path
     models_dir: Path
-    samples: Path
+    samples: Path | None = None
     folders_allowed: bool = True
 
     @property
@@ -160,7 +161,7 @@ class Studio:
     # ---- the library
 
     def add(self, paths: Iterable[Path], title: str, copy: bool = False, done: Callable[[], None] | None = None) -> Job:
-        """Index files and folders in the background; `copy` keeps copies of them in the library. `done` runs at the end."""
+        """Index files and folders in the background; `copy` keeps copies in the library. `done` runs at the end."""
         files = list(paths)
 
         def work(job: Job) -> None:
@@ -174,12 +175,12 @@ class Studio:
 
     def add_samples(self) -> Job:
         """Index the sample library in place."""
-        return self.add([self.settings.samples], "Sample library", done=self._mark_welcomed)
+        return self.add([self.settings.samples or SAMPLES], "Sample library", done=self._mark_welcomed)
 
     def welcome(self) -> None:
         """Warm the towers; on the very first start index the sample library too. Returns at once."""
         self.jobs.start("warm", "Warm up", lambda job: self._warm(job), unit="towers")
-        if not self._welcomed.exists() and self.settings.samples.is_dir() and not sum(self.library.count().values()):
+        if self.settings.samples and not self._welcomed.exists() and not sum(self.library.count().values()):
             self.add_samples()
 
     def remove(self, ids: Iterable[int]) -> list[int]:
@@ -199,8 +200,7 @@ class Studio:
 
     def embed_pending(self) -> Job:
         """Embed in the background what has no vector in the space in use."""
-        job = self.jobs.start("embed", f"Embed for {self._setup.model}", self._embed_pending, unit="items")
-        return job
+        return self.jobs.start("embed", f"Embed for {self._setup.model}", self._embed_pending, unit="items")
 
     def _embed_pending(self, job: Job) -> None:
         self._follow(job, self.library.embed_pending(cancelled=job.stop.is_set))
@@ -242,7 +242,7 @@ class Studio:
         return self.jobs.start("switch", model, work, unit="steps")
 
     def switch(self, model: str, precision: str, device: str, progress: Callable[[str], None]) -> str:
-        """Load beside the old embedder, probe, swap, close the old one; returns what to tell. On failure the old one stays."""
+        """Load beside the old embedder, probe, swap, close the old one; returns what to tell. On failure it stays."""
         granted = precision_of(self.engines.packages(), model, precision)
         if granted is None:
             raise LibraryError(f"No package of {model} is here: get it on the About tab.")
@@ -281,7 +281,7 @@ class Studio:
                 job.done, job.total, job.step = done, total, name
                 self.jobs.touch()
                 if job.stop.is_set():
-                    raise TriptychError("The download was stopped; what is here is kept, and it goes on from there next time.")
+                    raise TriptychError("The download was stopped; it goes on from here next time.")
 
             self.engines.pull(model, precision, progress)
             self._packages = self.engines.packages()

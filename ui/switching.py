@@ -51,7 +51,8 @@ class Turnstile:
 def probe_inputs() -> dict[Modality, Media]:
     """One small input of each kind: words, a gradient, a second of a tone."""
     ramp = np.linspace(0, 255, 96, dtype=np.uint8)
-    pixels = np.stack([np.tile(ramp, (96, 1)), np.tile(ramp[:, None], (1, 96)), np.full((96, 96), 128, np.uint8)], axis=-1)
+    across, down = np.meshgrid(ramp, ramp)
+    pixels = np.stack([across, down, np.full_like(across, 128)], axis=-1)
     tone = 0.3 * np.sin(2 * np.pi * 440 * np.arange(16000) / 16000)
     return {
         Modality.TEXT: Media(text="a red apple on a table", name="probe text"),
@@ -61,7 +62,7 @@ def probe_inputs() -> dict[Modality, Media]:
 
 
 def probe(embedder: Embedder, step: Callable[[str], None]) -> Timings:
-    """Embed one input of each modality the model has; InferenceError when a vector is missing, not finite or not of unit length."""
+    """Embed one input of each modality of the model; InferenceError when one gives no vector of unit length."""
     timings = Timings()
     for modality, media in probe_inputs().items():
         if modality not in embedder.modalities:

@@ -16,7 +16,13 @@ def theme() -> gr.themes.Base:
     fonts = [gr.themes.Font(name) for name in SANS]
     mono = [gr.themes.Font(name) for name in MONO]
     base = gr.themes.Base(
-        primary_hue="slate", neutral_hue="slate", text_size="md", spacing_size="sm", radius_size="sm", font=fonts, font_mono=mono
+        primary_hue="slate",
+        neutral_hue="slate",
+        text_size="md",
+        spacing_size="sm",
+        radius_size="sm",
+        font=fonts,
+        font_mono=mono,
     )
     return base.set(
         body_background_fill="var(--page)",
@@ -41,8 +47,22 @@ def theme() -> gr.themes.Base:
         button_primary_text_color_dark="var(--on-accent)",
         button_secondary_background_fill="var(--panel)",
         button_secondary_background_fill_dark="var(--panel)",
-        button_secondary_border_color="var(--line)",
-        button_secondary_border_color_dark="var(--line)",
+        button_border_width="1px",
+        button_border_width_dark="1px",
+        button_secondary_border_color="var(--line-strong)",
+        button_secondary_border_color_dark="var(--line-strong)",
+        button_secondary_background_fill_hover="var(--page)",
+        button_secondary_background_fill_hover_dark="var(--page)",
+        button_secondary_text_color="var(--ink)",
+        button_secondary_text_color_dark="var(--ink)",
+        checkbox_background_color="var(--panel)",
+        checkbox_background_color_dark="var(--panel)",
+        input_placeholder_color="var(--soft)",
+        input_placeholder_color_dark="var(--soft)",
+        block_label_text_color="var(--soft)",
+        block_label_text_color_dark="var(--soft)",
+        block_info_text_color="var(--soft)",
+        block_info_text_color_dark="var(--soft)",
     )
 
 

@@ -72,10 +72,12 @@ def _words(job: Job) -> dict[str, str]:
 def _skipped(job: Job) -> str:
     if not job.skipped:
         return ""
-    rows = "".join(f"<li><b>{safe(_short(entry.path))}</b> {safe(entry.reason)}</li>" for entry in job.skipped[:SKIPPED_SHOWN])
+    listed = job.skipped[:SKIPPED_SHOWN]
+    rows = "".join(f"<li><b>{safe(_short(entry.path))}</b> {safe(entry.reason)}</li>" for entry in listed)
     more = len(job.skipped) - SKIPPED_SHOWN
     rest = f"<li>and {more:,} more</li>" if more > 0 else ""
-    return f'<details open><summary>{count(len(job.skipped), "file")} skipped, and why</summary><ul>{rows}{rest}</ul></details>'
+    summary = f"{count(len(job.skipped), 'file')} skipped, and why"
+    return f"<details open><summary>{summary}</summary><ul>{rows}{rest}</ul></details>"
 
 
 def _short(path: str) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import html
 import time
 
-from index.types import Kind
+from index.types import Kind, shown
 
 SINGULAR = {Kind.DOCUMENT: "document", Kind.IMAGE: "picture", Kind.AUDIO: "sound"}
 PLURAL = {Kind.DOCUMENT: "documents", Kind.IMAGE: "pictures", Kind.AUDIO: "sounds"}
 
 
 def safe(text: object) -> str:
-    """Text that cannot act as HTML, also inside attributes."""
-    return html.escape(str(text), quote=True)
+    """Text that cannot act as HTML, also inside attributes; bytes of a file name that are no text become U+FFFD."""
+    return html.escape(shown(str(text)), quote=True)
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -48,7 +48,7 @@ def day(stamp: float) -> str:
 
 
 def note(text: str, tone: str = "info", button: str = "") -> str:
-    """A line that tells something; errors are announced to screen readers at once. `text` is escaped, `button` is HTML."""
+    """A line that tells something; screen readers say errors at once. `text` is escaped, `button` is HTML."""
     if not text:
         return ""
     role = "alert" if tone == "error" else "status"
