@@ -14,8 +14,10 @@ import numpy as np
 from PIL import Image
 
 from embedding import packages, runtime
+from embedding.devices import find_devices
 from embedding.embedder import Embedder, load_embedder
 from embedding.errors import InferenceError, TriptychError
+from embedding.plan import Device
 from embedding.types import Audio, Item, Modality
 
 _LIBRARIES = ("gradio", "numpy", "pillow", "soundfile", "soxr", "faiss-cpu", "tokenizers", "huggingface_hub")
@@ -35,7 +37,7 @@ class Report:
     """Everything that was found; `ok` is false when any check failed."""
 
     versions: dict[str, str]
-    devices: list[runtime.Device]
+    devices: list[Device]
     packages: tuple[packages.PackageInfo, ...]
     checks: list[Check] = field(default_factory=list)
 
@@ -56,7 +58,7 @@ class Report:
         return {
             "ok": self.ok,
             "versions": self.versions,
-            "devices": [vars(device) for device in self.devices],
+            "devices": [{**vars(device), "capabilities": list(device.capabilities)} for device in self.devices],
             "packages": [
                 {
                     "name": row.card.name,
@@ -73,7 +75,7 @@ class Report:
     def as_text(self) -> str:
         """The report for a terminal."""
         lines = ["Versions", *(f"  {name:20} {version}" for name, version in self.versions.items())]
-        lines += ["Devices", *(f"  {d.name:20} {d.full_name} ({d.version})" for d in self.devices)]
+        lines += ["Devices", *(f"  {d.name:20} {d.reason or f'{d.full_name} ({d.version})'}" for d in self.devices)]
         lines += ["Packages"]
         lines += [f"  {row.card.name:20} {row.package.precision:5} {row.state}" for row in self.packages]
         lines += ["Checks", *(f"  {'ok  ' if c.ok else 'FAIL'} {c.name:14} {c.detail}" for c in self.checks)]
@@ -85,7 +87,7 @@ def examine(model: str, precision: str, device: str, models_dir: Path | None) ->
     found = {"python": platform.python_version(), **runtime.versions()}
     found.update({name: _version(name) for name in _LIBRARIES})
     rows = packages.list_packages(models_dir)
-    report = Report(found, list(runtime.devices()), rows)
+    report = Report(found, list(find_devices()), rows)
     for row in rows:
         if row.path is not None:
             report.check(f"{row.card.name} {row.package.precision}", partial(_sound, row))

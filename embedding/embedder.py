@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -12,10 +12,24 @@ from PIL import Image
 
 from embedding import packages, runtime
 from embedding.catalog import PREPROCESSING_VERSION, ModelCard
+from embedding.devices import cache_folder, known_devices
 from embedding.errors import InferenceError, MediaError, TriptychError
 from embedding.packages import PackageInfo
+from embedding.plan import Performance, Placement, place
 from embedding.towers import Prepared, family
 from embedding.types import Audio, Embeddings, Failure, Item, Media, Modality, Role, Space, Timings, Vectors
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a model is loaded: folder of compiled graphs (None: no cache), plugins.xml, LATENCY or THROUGHPUT, and the
+    seconds after which a call of the device is given up."""
+
+    cache_dir: Path | None = None
+    plugins: Path | None = None
+    performance: Performance = Performance.LATENCY
+    timeout: float = 120.0
+
 
 # Padded tokens of one text batch: bounds the memory of attention, whatever the number of texts.
 MAX_BATCH_TOKENS = 4096
@@ -34,7 +48,7 @@ class Embedder:
 
     def __init__(self, info: PackageInfo, device: str, sessions: dict[str, runtime.Session]) -> None:
         assert info.path is not None
-        tower = family(info.card.family)(info.path, info.card.prompts, sessions)
+        tower = family(info.card.family).open_tower(info.path, info.card.prompts, sessions)
         self.card: ModelCard = replace(info.card, dim=tower.dim, modalities=tower.modalities)
         self.precision = info.package.precision
         self.device = device
@@ -49,7 +63,7 @@ class Embedder:
             preprocessing=f"{PREPROCESSING_VERSION}.{tower.preprocessing}",
             dim=tower.dim,
         )
-        self.plan = tuple(session.plan(name, _why(name, device, session.device)) for name, session in sessions.items())
+        self.plan = tuple(session.plan() for session in sessions.values())
         self._tower = tower
         self._sessions = sessions
 
@@ -141,16 +155,21 @@ def as_media(item: Item) -> Media:
 
 
 def load_embedder(
-    name: str = "nano", precision: str = "int8", device: str = "CPU", models_dir: Path | str | None = None
+    name: str = "nano",
+    precision: str = "int8",
+    device: str = "CPU",
+    models_dir: Path | str | None = None,
+    options: LoadOptions | None = None,
 ) -> Embedder:
     """Load a package and compile its towers. PackageError and DeviceError say what exists and what to do."""
+    options = options or LoadOptions()
     info = packages.find(name, precision, Path(models_dir) if models_dir is not None else None)
-    runtime.require_device(device)
+    found = known_devices(device, options.plugins)
+    placements = place(tuple(info.package.graphs), device, found, options.performance)
     sessions: dict[str, runtime.Session] = {}
     try:
-        for tower, graph in info.package.graphs.items():
-            assert info.path is not None
-            sessions[tower] = runtime.Session(info.path / graph, _device_of(tower, device))
+        for placement in placements:
+            sessions[placement.tower] = _open(info, placement, options)
         return Embedder(info, device, sessions)
     except BaseException:
         for session in sessions.values():
@@ -158,13 +177,16 @@ def load_embedder(
         raise
 
 
-def _device_of(tower: str, device: str) -> str:
-    """An NPU compiles neither vision nor audio, and text only at a static size: all run on the CPU."""
-    return "CPU" if device.startswith("NPU") else device
-
-
-def _why(tower: str, asked: str, given: str) -> str:
-    return "" if asked == given else f"the {tower} tower does not run on {asked}"
+def _open(info: PackageInfo, placement: Placement, options: LoadOptions) -> runtime.Session:
+    assert info.path is not None
+    cache = options.cache_dir and cache_folder(
+        options.cache_dir, placement.device, str(info.package.precision), options.plugins
+    )
+    how = runtime.Options(cache, options.plugins, options.timeout)
+    graph = info.path / info.package.graphs[placement.tower]
+    shapes = family(info.card.family).static_shapes(info.path, placement.tower, placement.static_tokens)
+    static = shapes if placement.static_patches or placement.static_tokens else None
+    return runtime.Session(graph, placement, how, static)
 
 
 def _batches(texts: list[tuple[int, Prepared]]) -> list[list[tuple[int, Prepared]]]:

@@ -135,6 +135,17 @@ def open_tower(folder: Path, prompts: Prompts, sessions: Mapping[str, Session]) 
     return GemmaTower(config, prompts, sessions, load_tokenizer(folder, config.control_ids))
 
 
+def static_shapes(folder: Path, graph: str, tokens: int | None) -> dict[str, tuple[int, ...]]:
+    """Fixed sizes: one text of so many tokens and no media, or one picture of the whole budget of patches."""
+    config = read_config(folder)
+    if graph == "vision":
+        budget, width = config.images.max_patches, 3 * config.images.patch_size**2
+        return {"pixel_values": (1, budget, width), "pixel_position_ids": (1, budget, 2)}
+    if graph == "text" and tokens is not None:
+        return {"input_ids": (1, tokens), "attention_mask": (1, tokens)}
+    return {}
+
+
 class GemmaTower:
     """The family's stages, over sessions named `text`, `vision` and `audio` (the latter two may be absent)."""
 

@@ -10,7 +10,8 @@ import pytest
 from embedding import load_embedder
 from embedding.embedder import Embedder
 from embedding.packages import find
-from embedding.runtime import Session
+from embedding.plan import Device, place
+from embedding.runtime import Options, Session
 from embedding.types import Audio, Media
 from tests.golden import inputs
 
@@ -100,7 +101,7 @@ def static_embedder(sizes):
         "audio": {"input_features": (1, sizes["frames"], 128), "input_features_mask": (1, sizes["frames"])},
     }
     sessions = {
-        tower: Session(info.path / graph, "CPU", reshape=reshapes.get(tower))
+        tower: Session(info.path / graph, place([tower], "CPU", [Device("CPU")])[0], Options(), reshapes.get(tower))
         for tower, graph in info.package.graphs.items()
     }
     return Embedder(info, "CPU", sessions)
