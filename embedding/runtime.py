@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -19,6 +20,9 @@ from embedding.plan import Placement
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 Shape: TypeAlias = tuple[int, ...]
+
+# OpenVINO reports its import to Google Analytics through this module; without it, it uses its own empty stand-in.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
 
 DYNAMIC = -1
 
