@@ -1,57 +1,133 @@
-"""Named endpoints for scripts: plain values in, plain JSON out."""
+"""Named endpoints for scripts: files and plain values in, plain JSON out."""
 
 from __future__ import annotations
 
-from typing import Any
+import shutil
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import gradio as gr
 
 from embedding.errors import TriptychError
 from index.types import Hit, Item, Kind, shown
 from ui.handlers import kinds_of
+from ui.jobs import Job
 from ui.studio import Answer, Question, Studio
+from ui.uploads import Upload, staged, uploaded_path, uploads
+from ui.words import count
+
+Result = TypeVar("Result")
+
+
+class Endpoints:
+    """What scripts can do, over a studio."""
+
+    def __init__(self, studio: Studio) -> None:
+        self.studio = studio
+
+    def search(self, words: str, image: str | None, audio: str | None, kinds: list[str], k: float) -> dict[str, Any]:
+        """Search by words, a picture, a sound, or words with one of them; no kinds mean all."""
+        question = Question(
+            words=words or "",
+            image=Path(image) if image else None,
+            audio=Path(audio) if audio else None,
+            kinds=kinds_of(kinds),
+            k=int(k),
+        )
+        return answer_json(_or_error(lambda: self.studio.search(question)))
+
+    def like(self, item: float, kinds: list[str], k: float) -> dict[str, Any]:
+        """What is nearest to an item, by its id."""
+        question = Question(like=int(item), kinds=kinds_of(kinds), k=int(k))
+        return answer_json(_or_error(lambda: self.studio.search(question)))
+
+    def add(self, sent: Sequence[Upload]) -> dict[str, Any]:
+        """Copy uploaded files into the library; ids of what was added or was there, and what was skipped, and why."""
+        staging = self.studio.settings.incoming / uuid.uuid4().hex
+        files = staged(sent or (), staging)
+        title = count(len(files), "uploaded file")
+        job = self.studio.add(files, title, copy=True, done=lambda: shutil.rmtree(staging, ignore_errors=True))
+        job.over.wait()
+        skipped = [{"file": Path(entry.path).name, "reason": entry.reason} for entry in job.skipped]
+        return {"added": job.added, "unchanged": job.unchanged, "skipped": skipped, "message": job.message}
+
+    def items(self, kind: str, text: str, offset: float, limit: float) -> list[dict[str, Any]]:
+        """Items of the library, newest first; `kind` and `text` (part of a name) may be empty."""
+        wanted = Kind(kind) if kind else None
+        return [item_json(item) for item in self.studio.library.items(wanted, text, "added", int(offset), int(limit))]
+
+    def remove(self, ids: list[int]) -> list[int]:
+        """Take items out of the library; the ids that were there."""
+        return self.studio.remove(ids)
+
+    def restore(self, ids: list[int]) -> None:
+        """Undo a removal."""
+        self.studio.restore(ids)
+
+    def switch(self, model: str, precision: str, device: str) -> dict[str, Any]:
+        """Change what runs and wait for it; what runs then, and how many items are not embedded for it."""
+        job = _or_error(lambda: self.studio.start_switch(model, precision, device))
+        job.over.wait()
+        if job.state != "done":
+            raise gr.Error(job.message, print_exception=False)
+        return self.status()
+
+    def status(self) -> dict[str, Any]:
+        """What runs, how many items there are, and the work in the background."""
+        studio, setup = self.studio, self.studio.setup
+        return {
+            "model": setup.model,
+            "precision": setup.precision,
+            "device": setup.device,
+            "space": str(studio.embedder.space),
+            "items": {str(kind): number for kind, number in studio.library.count().items()},
+            "pending": studio.pending(),
+            "jobs": [job_json(job) for job in studio.jobs.all()],
+        }
 
 
 def build_api(studio: Studio) -> None:
-    """Add the endpoints `/search`, `/items`, `/remove`, `/status` to the page that is being built."""
-
-    def search(words: str = "", like: int = 0, kinds: list[str] = [], k: int = 12) -> dict[str, Any]:  # noqa: B006
-        """Search by words or by the id of an item; the ranked hits, and the milliseconds of every stage."""
-        try:
-            answer = studio.search(Question(words=words, like=like or None, kinds=kinds_of(kinds), k=k))
-        except TriptychError as error:
-            raise gr.Error(str(error)) from error
-        return answer_json(answer)
-
-    def items(kind: str = "", text: str = "", offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
-        """Items of the library, newest first."""
-        found = studio.library.items(Kind(kind) if kind else None, text, "added", offset, min(limit, 1000))
-        return [item_json(item) for item in found]
-
-    def remove(ids: list[int]) -> list[int]:
-        """Take items out of the library; the ids that were there."""
-        return studio.remove(ids)
-
-    def status() -> dict[str, Any]:
-        """What runs, how many items there are, and what works in the background."""
-        return status_json(studio)
-
-    for endpoint in (search, items, remove, status):
-        gr.api(endpoint, api_name=endpoint.__name__)  # type: ignore[attr-defined]
+    """Add the endpoints to the page that is being built; their controls are never drawn."""
+    ends = Endpoints(studio)
+    with gr.Group(visible=False):
+        words, item, k = gr.Textbox(label="words"), gr.Number(label="item"), gr.Number(12, label="k")
+        image, audio = gr.File(label="image"), gr.File(label="audio")
+        kinds = gr.CheckboxGroup([str(kind) for kind in Kind], value=[], label="kinds")
+        files = gr.File(label="files", file_count="multiple")
+        answer = gr.JSON()
+        for part, convert in ((image, uploaded_path), (audio, uploaded_path), (files, uploads)):
+            part.preprocess = convert  # type: ignore[method-assign, assignment]
+        asked = [words, image, audio, kinds, k]
+        gr.Button().click(ends.search, asked, [answer], api_name="search", concurrency_limit=4)
+        gr.Button().click(ends.like, [item, kinds, k], [answer], api_name="like", concurrency_limit=4)
+        gr.Button().click(ends.add, [files], [answer], api_name="add")
+        kind, text = gr.Textbox(label="kind"), gr.Textbox(label="text")
+        span = [gr.Number(0, label="offset"), gr.Number(100, label="limit", maximum=10_000)]
+        gr.Button().click(ends.items, [kind, text, *span], [answer], api_name="items")
+        setup = [
+            gr.Textbox("nano", label="model"),
+            gr.Textbox("int8", label="precision"),
+            gr.Textbox("CPU", label="device"),
+        ]
+        gr.Button().click(ends.switch, setup, [answer], api_name="switch")
+        gr.Button().click(ends.status, None, [answer], api_name="status")
+    gr.api(ends.remove, api_name="remove")  # type: ignore[attr-defined]
+    gr.api(ends.restore, api_name="restore")  # type: ignore[attr-defined]
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
-    """Same layout as `python app.py search --json`."""
-    question = answer.question
+    """As `python app.py search --json` has it, but `file` for `path`: Gradio's client fetches whatever has a `path`."""
+    question, found = answer.question, answer.hits
     query = {
         "words": question.words,
         "image": bool(question.image),
         "audio": bool(question.audio),
         "like": question.like,
     }
-    hits = [hit_json(hit) for hit in answer.hits.hits]
     timings = {name: round(ms, 3) for name, ms in {**answer.run.stages, "total": answer.run.total}.items()}
-    found = answer.hits
+    hits = [hit_json(hit) for hit in found.hits]
     return {"query": query, "space": found.space, "hits": hits, "timings": timings, "pending": found.pending}
 
 
@@ -62,7 +138,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "id": hit.item.id,
         "kind": str(hit.item.kind),
         "name": hit.item.name,
-        "path": shown(hit.item.path),
+        "file": shown(hit.item.path),
         "score": round(hit.score, 6),
         "segment": hit.segment.label(hit.item.kind),
     }
@@ -74,36 +150,28 @@ def item_json(item: Item) -> dict[str, Any]:
         "id": item.id,
         "kind": str(item.kind),
         "name": item.name,
-        "path": shown(item.path),
+        "file": shown(item.path),
         "size": item.size,
         "segments": item.segments,
     }
 
 
-def status_json(studio: Studio) -> dict[str, Any]:
-    """What runs and what works."""
-    jobs = [
-        {
-            "id": job.id,
-            "kind": job.kind,
-            "title": job.title,
-            "state": str(job.state),
-            "done": job.done,
-            "total": job.total,
-            "message": job.message,
-        }
-        for job in studio.jobs.all()
-    ]
-    setup = studio.setup
+def job_json(job: Job) -> dict[str, Any]:
+    """One job of the tray."""
     return {
-        "model": setup.model,
-        "precision": setup.precision,
-        "device": setup.device,
-        "space": str(studio.embedder.space),
-        "items": {str(kind): number for kind, number in studio.library.count().items()},
-        "pending": studio.pending(),
-        "jobs": jobs,
+        "id": job.id,
+        "kind": job.kind,
+        "title": job.title,
+        "state": str(job.state),
+        "done": job.done,
+        "total": job.total,
+        "message": job.message,
     }
 
 
-__all__ = ["answer_json", "build_api", "hit_json", "item_json", "status_json"]
+def _or_error(call: Callable[[], Result]) -> Result:
+    """The result; an error of ours becomes the one that Gradio sends to the script in its own words."""
+    try:
+        return call()
+    except TriptychError as error:
+        raise gr.Error(str(error), print_exception=False) from error

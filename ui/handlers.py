@@ -10,6 +10,7 @@ from embedding.errors import TriptychError
 from index.types import Kind
 from ui import cards
 from ui.studio import MAX_RESULTS, Answer, Question, Studio
+from ui.tray import running
 from ui.words import PLURAL, SINGULAR, button, count, note, safe
 
 EXAMPLES = ("dog", "rain", "something to eat", "a musical instrument", "red", "the sea")
@@ -68,8 +69,8 @@ class SearchHandlers:
         return self._screen(Shown(shown.answer, shown.hidden - set(shown.deleted)), told)
 
     def welcome(self) -> Screen:
-        """The screen before a question."""
-        return Screen("", "", self.empty(), Shown())
+        """The screen before a question: no results, so the greeting shows."""
+        return Screen("", "", "", Shown())
 
     def ask(self, question: Question) -> Screen:
         """Run a question; what is wrong with it is said where the answer would be."""
@@ -79,12 +80,15 @@ class SearchHandlers:
             return Screen("", "", note(str(error), "error"), Shown())
         return self._screen(Shown(answer), "")
 
-    def empty(self) -> str:
-        """What to do first: add something, or ask something."""
+    def greeting(self) -> str:
+        """What to do first: wait for the first items, add something, or ask something."""
+        filling = "".join(running(job) for job in self.studio.jobs.active("ingest"))
+        return filling + self._advice(bool(filling))
+
+    def _advice(self, filling: bool) -> str:
         if not sum(self.studio.library.count().values()):
-            if self.studio.jobs.active("ingest"):
-                text = "The library is being filled. Search as soon as the first items are in."
-                return f'<div class="empty"><p>{text}</p></div>'
+            if filling:
+                return '<div class="empty"><p>Search as soon as the first items are in.</p></div>'
             actions = button("copy", "Load the sample library", "solid") + button("expand", "Add files", "plain")
             return f'<div class="empty"><p>The library holds nothing yet.</p><div class="row">{actions}</div></div>'
         chips = "".join(button("example_select", word, "example", words=word) for word in EXAMPLES)
@@ -94,7 +98,7 @@ class SearchHandlers:
     def _screen(self, shown: Shown, notice: str) -> Screen:
         answer = shown.answer
         if answer is None:
-            return Screen(notice, "", self.empty(), shown)
+            return Screen(notice, "", "", shown)
         left = [hit for hit in answer.hits.hits if hit.item.id not in shown.hidden]
         head = f'<p class="found" role="status">{safe(self._found(answer, shown.hidden))}</p>'
         body = cards.results(answer.hits, shown.hidden) if left else self._nothing(answer.question)

@@ -39,9 +39,12 @@ class Job:
     message: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
+    added: list[int] = field(default_factory=list)
+    unchanged: list[int] = field(default_factory=list)
     started: float = 0.0
     ended: float = 0.0
     stop: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def active(self) -> bool:
@@ -140,6 +143,7 @@ class Jobs:
         finally:
             job.ended = time.monotonic()
             job.step = ""
+            job.over.set()
             self.touch()
 
 
@@ -150,6 +154,8 @@ def follow(job: Job, events: Iterator[Progress], touch: Callable[[], None]) -> N
         job.counts[event.outcome] = job.counts.get(event.outcome, 0) + 1
         if event.outcome == "skipped":
             job.skipped.append(Skipped(event.path, event.reason))
+        elif event.item is not None:
+            (job.added if event.outcome == "added" else job.unchanged).append(event.item.id)
         touch()
         if job.stop.is_set():
             return

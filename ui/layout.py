@@ -11,6 +11,7 @@ from embedding.errors import TriptychError
 from ui import bar
 from ui.about import about
 from ui.api import build_api
+from ui.handlers import SearchHandlers
 from ui.library import LibraryTab, build_library
 from ui.library_handlers import LibraryHandlers
 from ui.search import PRIVATE, SearchTab, build_search
@@ -35,11 +36,12 @@ def build_page(studio: Studio) -> gr.Blocks:
     """All of it, over one studio."""
     page: gr.Blocks
     with gr.Blocks(title="Triptych", analytics_enabled=False, fill_width=True, delete_cache=(600, 3600)) as page:
+        build_api(studio)  # first, because later functions of the same name get a number behind theirs
         top = gr.HTML(elem_id="bar", js_on_load=bar.ON_LOAD, apply_default_css=False)
         offer = gr.HTML(elem_id="banner", js_on_load=ON_CLICK, apply_default_css=False)
         with gr.Tabs(elem_id="tabs") as tabs:
             with gr.Tab("Search", id="search"):
-                search = build_search(studio)
+                search = build_search(studio, top)
             with gr.Tab("Library", id="library", render_children=True):
                 library = build_library(studio)
             with gr.Tab("About", id="about", render_children=True) as about_tab:
@@ -48,8 +50,7 @@ def build_page(studio: Studio) -> gr.Blocks:
         about_tab.select(lambda: about(studio), None, [facts], **PRIVATE)
         _bind_bar(studio, frame)
         _bind_clock(studio, page, frame, search, library)
-        search.results.expand(lambda: gr.Tabs(selected="library"), None, [tabs], **PRIVATE)
-        build_api(studio)
+        search.greeting.expand(lambda: gr.Tabs(selected="library"), None, [tabs], **PRIVATE)
     page.queue(default_concurrency_limit=8)
     return page
 
@@ -94,7 +95,8 @@ def _bind_clock(studio: Studio, page: gr.Blocks, frame: Frame, search: SearchTab
     handlers = LibraryHandlers(studio)
     seen = gr.State(-1)
     items = gr.State(-1)
-    drawn = [frame.bar, frame.banner, library.tray, library.table, seen, items]
+    greeting = SearchHandlers(studio).greeting
+    drawn = [frame.bar, frame.banner, search.greeting, library.tray, library.table, seen, items]
 
     def draw(kind: str, text: str, view: View, seen_revision: int, seen_items: int) -> list[Any]:
         """What changed since this page last looked; nothing when nothing did."""
@@ -102,11 +104,10 @@ def _bind_clock(studio: Studio, page: gr.Blocks, frame: Frame, search: SearchTab
         if revision == seen_revision:
             return [gr.skip()] * len(drawn)
         table = gr.skip() if number == seen_items else handlers.table(kind, text, view)
-        return [bar.bar(studio), banner(studio), tray(studio), table, revision, number]
+        return [bar.bar(studio), banner(studio), greeting(), tray(studio), table, revision, number]
 
     def first(kind: str, text: str, view: View) -> list[Any]:
         return draw(kind, text, view, -1, -1)
 
     page.load(first, library.filters, drawn, **PRIVATE)
-    page.load(lambda: search.welcome(), None, [search.results], **PRIVATE)
     gr.Timer(TICK).tick(draw, [*library.filters, seen, items], drawn, queue=False, **PRIVATE)

@@ -73,9 +73,9 @@ class Shelf:
 
     def devices(self) -> tuple[DeviceRow, ...]:
         """What OpenVINO finds."""
-        from embedding import runtime
+        from embedding.devices import find_devices
 
-        return tuple(DeviceRow(device.name, device.full_name, device.version) for device in runtime.devices())
+        return tuple(DeviceRow(device.name, device.full_name, device.version) for device in find_devices())
 
     def load(self, model: str, precision: str, device: str) -> Embedder:
         """Compile the towers of a package on a device."""

@@ -8,12 +8,14 @@ from typing import Any
 import gradio as gr
 
 from index.types import Kind
+from ui.bar import bar
 from ui.handlers import Screen, SearchHandlers, Shown
 from ui.studio import MAX_RESULTS, Studio
 from ui.uploads import uploaded_path
 from ui.words import ON_CLICK, PLURAL
 
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+REFINE: dict[str, Any] = {**PRIVATE, "concurrency_limit": 4, "trigger_mode": "always_last"}
 
 
 @dataclass(frozen=True)
@@ -21,17 +23,11 @@ class SearchTab:
     """Parts of the tab that other parts of the page need."""
 
     words: gr.Textbox
-    results: gr.HTML
-    shown: gr.State
-    handlers: SearchHandlers
-
-    def welcome(self) -> str:
-        """What the tab shows before a question."""
-        return self.handlers.empty()
+    greeting: gr.HTML
 
 
-def build_search(studio: Studio) -> SearchTab:
-    """Lay the tab out and bind its events."""
+def build_search(studio: Studio, top: gr.HTML) -> SearchTab:
+    """Lay the tab out and bind its events; `top` is the bar of the page, which shows what a search cost."""
     handlers = SearchHandlers(studio)
     with gr.Row(elem_id="ask", equal_height=True):
         words = gr.Textbox(
@@ -83,54 +79,67 @@ def build_search(studio: Studio) -> SearchTab:
     notice = gr.HTML(elem_id="notice", js_on_load=ON_CLICK, apply_default_css=False)
     stages = gr.HTML(elem_id="stages", apply_default_css=False, js_on_load=None)
     results = gr.HTML(elem_id="results", js_on_load=ON_CLICK, apply_default_css=False)
+    greeting = gr.HTML(elem_id="greeting", js_on_load=ON_CLICK, apply_default_css=False)
     shown = gr.State(Shown())
-    _bind(handlers, [words, image, audio, kinds, number], [notice, stages, results, shown], (go, clear))
-    return SearchTab(words, results, shown, handlers)
+    asked, drawn = [words, image, audio, kinds, number], [notice, stages, results, shown, top]
+    _bind(handlers, asked, drawn, (go, clear))
+    _bind_greeting(handlers, asked, drawn, greeting)
+    return SearchTab(words, greeting)
 
 
 def _bind(handlers: SearchHandlers, asked: list[Any], drawn: list[Any], buttons: tuple[gr.Button, gr.Button]) -> None:
     words, image, audio, kinds, number = asked
-    notice, _, results, shown = drawn
+    notice, _, results, shown, _ = drawn
     go, clear = buttons
 
-    def search(
-        words: str, image: str | None, audio: str | None, kinds: list[str], number: float | None
-    ) -> tuple[Any, ...]:
-        return _parts(handlers.search(words, image, audio, kinds, number))
+    def search(*asked: Any) -> tuple[Any, ...]:
+        return _parts(handlers, handlers.search(*asked))
 
     def refine(shown: Shown, *asked: Any) -> tuple[Any, ...]:
         """The same question with other kinds or another number of results."""
         if shown.answer and shown.answer.question.like is not None:
-            return _parts(handlers.like(shown.answer.question.like, asked[3], asked[4]))
+            return _parts(handlers, handlers.like(shown.answer.question.like, asked[3], asked[4]))
         return search(*asked)
 
     def like(kinds: list[str], number: float | None, event: gr.EventData) -> tuple[Any, ...]:
-        return _parts(handlers.like(int(event.id), kinds, number))
+        return _parts(handlers, handlers.like(int(event.id), kinds, number))
 
     def delete(shown: Shown, event: gr.EventData) -> tuple[Any, ...]:
-        return _parts(handlers.delete(shown, int(event.id)))
+        return _parts(handlers, handlers.delete(shown, int(event.id)))
 
-    def example(event: gr.EventData) -> str:
-        return str(event.words)
+    def undo(shown: Shown) -> tuple[Any, ...]:
+        return _parts(handlers, handlers.undo(shown))
 
     def cleared() -> tuple[Any, ...]:
-        return ("", None, None, *_parts(handlers.welcome()))
+        return ("", None, None, *_parts(handlers, handlers.welcome()))
 
-    gr.on(
-        [words.submit, go.click, image.upload, audio.upload, audio.stop_recording],
-        search,
-        asked,
-        drawn,
-        **PRIVATE,
-        concurrency_limit=4,
-    )
-    gr.on([kinds.change, number.change], refine, [shown, *asked], drawn, **PRIVATE, concurrency_limit=4)
+    gr.on([words.submit, go.click], search, asked, drawn, **PRIVATE, concurrency_limit=4)
+    gr.on([image.input, audio.input, kinds.input, number.input], refine, [shown, *asked], drawn, **REFINE)
     results.like(like, [kinds, number], drawn, **PRIVATE)
     results.delete(delete, [shown], drawn, **PRIVATE)
-    results.example_select(example, None, [words], **PRIVATE).then(search, asked, drawn, **PRIVATE)
-    notice.undo(lambda shown: _parts(handlers.undo(shown)), [shown], drawn, **PRIVATE)
+    notice.undo(undo, [shown], drawn, **PRIVATE)
     clear.click(cleared, None, [words, image, audio, *drawn], **PRIVATE)
 
 
-def _parts(screen: Screen) -> tuple[Any, ...]:
-    return screen.notice, screen.stages, screen.results, screen.shown
+def _bind_greeting(handlers: SearchHandlers, asked: list[Any], drawn: list[Any], greeting: gr.HTML) -> None:
+    def example(event: gr.EventData) -> str:
+        return str(event.words)
+
+    def search(*asked: Any) -> tuple[Any, ...]:
+        return _parts(handlers, handlers.search(*asked))
+
+    def samples() -> str:
+        handlers.studio.add_samples()
+        return handlers.greeting()
+
+    def stop(event: gr.EventData) -> str:
+        handlers.studio.jobs.cancel(int(event.job))
+        return handlers.greeting()
+
+    greeting.example_select(example, None, [asked[0]], **PRIVATE).then(search, asked, drawn, **PRIVATE)
+    greeting.copy(samples, None, [greeting], **PRIVATE)
+    greeting.stop(stop, None, [greeting], **PRIVATE)
+
+
+def _parts(handlers: SearchHandlers, screen: Screen) -> tuple[Any, ...]:
+    return screen.notice, screen.stages, screen.results, screen.shown, bar(handlers.studio)

@@ -6,12 +6,15 @@ import ipaddress
 import os
 import shutil
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from socket import socket
 
 import gradio as gr
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.middleware.trustedhost import TrustedHostMiddleware
+from fastapi.responses import PlainTextResponse, Response
 
 from ui.layout import build_page
 from ui.media import media_router
@@ -31,9 +34,13 @@ def make_app(studio: Studio, root_path: str = "") -> FastAPI:
     os.environ["GRADIO_TEMP_DIR"] = str(uploads)
     app = FastAPI(title="Triptych", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(media_router(studio))
+    app.middleware("http")(_same_site)
+    page = build_page(studio)
+    # Mounted, Gradio 6.31 believes that it is not launched yet and then takes any path of this machine for an upload.
+    page.has_launched = True
     served: FastAPI = gr.mount_gradio_app(
         app,
-        build_page(studio),
+        page,
         path="/",
         root_path=root_path or None,
         footer_links=["api"],
@@ -55,13 +62,23 @@ def serve(studio: Studio, host: str, port: int, root_path: str = "") -> None:
     """Serve in the foreground; port 0 takes a free one. Standard error says the address once it answers."""
     # Whoever reaches the page could otherwise index any folder of this machine.
     studio.settings = replace(studio.settings, folders_allowed=studio.settings.folders_allowed and _loopback(host))
-    config = uvicorn.Config(make_app(studio, root_path), host=host, port=port, log_level="warning", access_log=False)
+    app = make_app(studio, root_path)
+    if _loopback(host) and not root_path:  # a foreign name that resolves to this machine is an attack (DNS rebinding)
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", host])
+    config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)
     server = _Announcing(config)
     studio.welcome()
     try:
         server.run()
     finally:
         studio.close()
+
+
+async def _same_site(request: Request, forward: Callable[[Request], Awaitable[Response]]) -> Response:
+    """Refuse what another website makes a browser send here: only the page itself changes the library."""
+    if request.method not in ("GET", "HEAD", "OPTIONS") and request.headers.get("sec-fetch-site") == "cross-site":
+        return PlainTextResponse("Requests from other sites are refused.", 403)
+    return await forward(request)
 
 
 def _loopback(host: str) -> bool:

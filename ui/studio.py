@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -17,7 +18,7 @@ from ui.choices import Choices, choices, precision_of
 from ui.jobs import Job, Jobs, follow
 from ui.latency import LatencyLog, Run, Setup
 from ui.models import DeviceRow, Engines, PackageRow
-from ui.switching import Turnstile, probe
+from ui.switching import Turnstile, probe, probe_inputs
 
 if TYPE_CHECKING:
     from embedding.embedder import Embedder
@@ -253,6 +254,7 @@ class Studio:
                 probe(fresh, progress)
                 progress("swap")
                 self.library.use(fresh)
+                self._first_search()
             except BaseException:
                 fresh.close()
                 raise
@@ -268,8 +270,14 @@ class Studio:
         with self._turnstile.enter():
             embedder, setup = self._embedder, self._setup
             timings = probe(embedder, lambda step: None)
+            self._first_search()
         self.latency.record(setup, ["probe"], timings.ms, timings.total)
         self.latency.warm(setup, map(str, embedder.modalities))
+
+    def _first_search(self) -> None:
+        """The first search opens the vector store; nobody who asks shall wait for that."""
+        with suppress(TriptychError):
+            self.library.search(Query(probe_inputs()[Modality.TEXT], k=1))
 
     # ---- packages
 

@@ -16,10 +16,11 @@ def tray(studio: Studio) -> str:
 
 
 def _job(job: Job) -> str:
-    return _running(job) if job.active else _finished(job)
+    return running(job) if job.active else _finished(job)
 
 
-def _running(job: Job) -> str:
+def running(job: Job) -> str:
+    """A job that waits or runs: bar, count, rate, time left, and the way to stop it."""
     share = 100 * job.done / job.total if job.total else 0
     facts = [_amount(job)]
     if job.rate and job.unit != "bytes":

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradio.utils import get_upload_folder
+
+from embedding.errors import MediaError
+
 LONGEST_NAME = 240  # bytes; file systems take 255, and a library may add to it
 
 
@@ -23,15 +27,24 @@ class Upload:
     name: str
 
 
+def checked(path: str) -> str:
+    """The path when it lies in the folder of uploads; MediaError otherwise, should Gradio's own check ever be off."""
+    if not Path(path).resolve().is_relative_to(Path(get_upload_folder()).resolve()):
+        raise MediaError("is not an upload")
+    return path
+
+
 def uploaded_path(payload: Any) -> str | None:
     """The file of a picture as it was sent: our decoder reads it (EXIF, damage, size), Gradio does not touch it."""
-    return payload.path if payload else None
+    return checked(payload.path) if payload else None
 
 
 def uploads(payload: Any) -> list[Upload]:
     """All files of a drop."""
     files = getattr(payload, "root", payload) or []
-    return [Upload(file.path, file.orig_name or "") for file in (files if isinstance(files, list) else [files])]
+    return [
+        Upload(checked(file.path), file.orig_name or "") for file in (files if isinstance(files, list) else [files])
+    ]
 
 
 def staged(sent: Sequence[Upload], staging: Path) -> list[Path]:
