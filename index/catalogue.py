@@ -160,10 +160,14 @@ class Catalogue:
 
     def space_id(self, space: Space) -> int:
         """Number of a space in this database; it is entered when it is new."""
-        with self.database.write() as db:
-            db.execute("INSERT OR IGNORE INTO spaces (key, dim) VALUES (?, ?)", (space.key, space.dim))
-            row = db.execute("SELECT id FROM spaces WHERE key = ?", (space.key,)).fetchone()
-            return int(row[0])
+        query = "SELECT id FROM spaces WHERE key = ?"
+        with self.database.read() as db:
+            row = db.execute(query, (space.key,)).fetchone()
+        if row is None:
+            with self.database.write() as db:
+                db.execute("INSERT OR IGNORE INTO spaces (key, dim) VALUES (?, ?)", (space.key, space.dim))
+                row = db.execute(query, (space.key,)).fetchone()
+        return int(row[0])
 
     def spaces(self) -> list[tuple[str, int]]:
         """Key of each space that live items have vectors in, with the number of these items, most first."""
@@ -195,9 +199,14 @@ class Catalogue:
 
     def embed(
         self, item_id: int, space_id: int, vectors: dict[str, Vectors], parts: Sequence[Part] | None = None
-    ) -> Change:
-        """Give an item vectors of another space; with `parts`, finer segments take the place of the old ones."""
+    ) -> Change | None:
+        """Give a live item vectors of another space; with `parts`, finer segments take the place of the old ones.
+
+        None when the item is gone.
+        """
         with self.database.write() as db:
+            if not db.execute("SELECT 1 FROM items WHERE id = ? AND deleted_at IS NULL", (item_id,)).fetchone():
+                return None
             before, after = advance(db)
             removed = _segment_ids(db, [item_id])
             if parts is not None:
@@ -205,8 +214,7 @@ class Catalogue:
                 _insert_segments(db, item_id, parts)
             _insert_vectors(db, space_id, vectors)
             _require_vectors(db, item_id, space_id)
-            live = db.execute("SELECT 1 FROM items WHERE id = ? AND deleted_at IS NULL", (item_id,)).fetchone()
-            return Change(before, after, (item_id,), _segment_ids(db, [item_id]) if live else (), removed)
+            return Change(before, after, (item_id,), _segment_ids(db, [item_id]), removed)
 
     def live(self, space_id: int, segment_ids: Iterable[int] | None = None) -> LiveRows:
         """All live segments (or those given) and whether they have a vector in the space."""
@@ -226,7 +234,8 @@ class Catalogue:
         return LiveRows(now, _ids(row[0] for row in rows), _ids(row[1] for row in rows), kinds, embedded)
 
     def _item(self, db: sqlite3.Connection, item_id: int) -> Item:
-        row = db.execute(f"SELECT {_ITEM} FROM items i WHERE i.id = ? AND i.deleted_at IS NULL", (item_id,)).fetchone()
+        query = f"SELECT {_ITEM} FROM items i WHERE i.id = ? AND i.deleted_at IS NULL"
+        row = db.execute(query, (item_id,)).fetchone() if 0 < item_id < 2**63 else None
         if row is None:
             raise LibraryError(f"The library has no item {item_id}; `python app.py list` shows the ids.")
         return self._as_item(row)

@@ -15,7 +15,7 @@ THUMBNAIL_SIDE = 320
 _QUALITY = 80
 
 
-def write_whole(path: Path, *parts: bytes) -> None:
+def write_whole(path: Path, *parts: bytes | memoryview) -> None:
     """Write a file from its parts: after a crash at any moment it is the old one or the new one.
 
     It is on the disk when this returns.

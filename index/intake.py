@@ -90,6 +90,8 @@ class Intake:
                 parts = None if same else draft.parts
                 change = self._catalogue.embed(item.id, engine.mirror.space_id, vectors, parts)
                 break
+        if change is None:
+            raise MediaError("was removed meanwhile")
         engine.mirror.apply(change)
         return Taken("added", item, timings)
 

@@ -77,9 +77,8 @@ class Library:
         try:
             if engine is not None:
                 engine.mirror.save()
-        except (OSError, LibraryError) as error:  # it is derived: the next start builds it again
-            _LOG.warning("The vector store was not written: %s", error)
-        self._catalogue.close()
+        finally:
+            self._catalogue.close()
 
     # The model -------------------------------------------------------------------------------------------------------
 
@@ -157,6 +156,8 @@ class Library:
                 raise
             except TriptychError as error:
                 reason = str(error)
+            except OSError as error:
+                reason = f"cannot be stored: {(error.strerror or str(error)).lower()}"
             except Exception as error:  # noqa: BLE001  one bad file never stops the others
                 _LOG.exception("Unexpected fault with %r", path)
                 reason = f"cannot be added ({type(error).__name__}: {error})"

@@ -94,14 +94,18 @@ class Mirror:
             self._unsaved += len(change.removed) + len(change.added)
 
     def save(self) -> None:
-        """Write the snapshot unless the file holds this state already."""
+        """Write the snapshot unless the file holds this state already. A failure costs only the next start's time."""
         with self._gate:
             self._refresh()
             stamp = self._stamp(len(self._store))
             if stamp.revision == self._saved:
                 return
             data = self._store.dump()
-        snapshot.save(self._path, stamp, data)
+        try:
+            snapshot.save(self._path, stamp, data)
+        except OSError as error:
+            _LOG.warning("The vector store %s was not written: %s", self._path, error)
+            return
         self._saved, self._unsaved = stamp.revision, 0
 
     def save_when_due(self) -> None:

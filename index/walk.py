@@ -29,14 +29,18 @@ def walk(paths: Iterable[Path | str], private: Iterable[Path] = ()) -> list[Foun
     """
     entered = {key for path in private if (key := _identity(os.fsencode(path))) is not None}
     found: dict[bytes, Found] = {}
-    for path in paths:
-        for entry in _named(os.path.abspath(os.fsencode(path)), entered):
-            found.setdefault(entry.path, entry)
+    for named in paths:
+        path = os.path.abspath(os.fsencode(named))
+        seen = _identity(path) in entered
+        inside = list(_named(path, entered))
+        found.update((entry.path, entry) for entry in inside if entry.path not in found)
+        if not inside and not seen and not any(entry.startswith(os.path.join(path, b"")) for entry in found):
+            found[path] = Found(path, "is a folder without files to add")
     return list(found.values())
 
 
 def _named(path: bytes, entered: set[tuple[int, int]]) -> Iterator[Found]:
-    """A path that was named: it is taken even when it is hidden, and an empty folder is worth a word."""
+    """A path that was named; it is taken even when it is hidden."""
     if b"\0" in path:
         yield Found(path, "is no path (it holds a NUL)")
         return
@@ -46,7 +50,7 @@ def _named(path: bytes, entered: set[tuple[int, int]]) -> Iterator[Found]:
         yield Found(path, _reason(path, error))
         return
     if stat.S_ISDIR(mode):
-        yield from list(_folder(path, entered)) or [Found(path, "is a folder without files to add")]
+        yield from _folder(path, entered)
     else:
         yield _file(path, mode)
 

@@ -39,7 +39,7 @@ class Store(Protocol):
     def __len__(self) -> int:
         """Number of vectors."""
 
-    def dump(self) -> bytes:
+    def dump(self) -> bytes | memoryview:
         """Everything `load` needs."""
 
     def load(self, data: bytes | memoryview) -> None:

@@ -53,8 +53,8 @@ class FaissStore:
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
-    def dump(self) -> bytes:
-        return bytes(faiss.serialize_index(self._index).tobytes())
+    def dump(self) -> bytes | memoryview:
+        return memoryview(faiss.serialize_index(self._index))
 
     def load(self, data: bytes | memoryview) -> None:
         try:

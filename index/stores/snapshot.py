@@ -22,7 +22,7 @@ class Stamp:
     count: int
 
 
-def save(path: Path, stamp: Stamp, data: bytes) -> None:
+def save(path: Path, stamp: Stamp, data: bytes | memoryview) -> None:
     """Write stamp, checksum and data; an older file stays whole until the new one is complete."""
     head = json.dumps({**asdict(stamp), "size": len(data), "crc": zlib.crc32(data)}).encode()
     write_whole(path, _MAGIC, head, b"\n", data)
@@ -36,6 +36,8 @@ def load(path: Path, stamp: Stamp) -> memoryview:
     line_end = content.find(b"\n", len(_MAGIC))
     found = json.loads(content[len(_MAGIC) : line_end])
     data = memoryview(content)[line_end + 1 :]
+    if not isinstance(found, dict):
+        raise ValueError("its head is damaged")
     for name, value in asdict(stamp).items():
         if found.get(name) != value:
             raise ValueError(f"its {name} is {found.get(name)!r}, not {value!r}")
