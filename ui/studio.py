@@ -176,7 +176,9 @@ class Studio:
 
     def add_samples(self) -> Job:
         """Index the sample library in place."""
-        return self.add([self.settings.samples or SAMPLES], "Sample library", done=self._mark_welcomed)
+        folder = self.settings.samples or SAMPLES
+        paths = sorted(path for path in folder.iterdir() if path.name != "SOURCES.md")  # which is about the samples
+        return self.add(paths, "Sample library", done=self._mark_welcomed)
 
     def welcome(self) -> None:
         """Warm the towers; on the very first start index the sample library too. Returns at once."""
