@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -67,7 +69,8 @@ def draft(source: Source, encoder: Encoder, limits: Limits) -> Draft:
     require(encoder, modality)
     entry = Entry(kind, source.name, source.path, False, source.sha256, len(source.data))
     if kind is Kind.IMAGE:
-        return picture_draft(entry, decode_image(source.data, limits))
+        picture = decode_image(source.data, limits)
+        return picture_draft(replace(entry, note=_frames_note(source.data)), picture)
     if kind is Kind.AUDIO:
         return sound_draft(entry, decode_audio(source.data, limits), encoder)
     return text_draft(entry, decode_text(source.data, limits), encoder)
@@ -98,7 +101,8 @@ def sound_draft(entry: Entry, sound: Audio, encoder: Encoder) -> Draft:
         for start, end in spans
     ]
     media = [Media(audio=Audio(sound.samples[start:end], sound.rate), name=entry.name) for start, end in spans]
-    return Draft(replace(entry, seconds=sound.seconds), tuple(parts), tuple(media))
+    note = "silent: no sample is louder than -80 dB" if sound.silent else ""
+    return Draft(replace(entry, seconds=sound.seconds, note=note), tuple(parts), tuple(media))
 
 
 def text_draft(entry: Entry, text: str, encoder: Encoder) -> Draft:
@@ -118,6 +122,16 @@ def finer(entry: Entry, segments: Sequence[Segment], encoder: Encoder) -> Draft:
             split = passages(text, encoder.count_tokens, encoder.max_tokens)
             found += [Passage(part.text, part.first + line - 1, part.last + line - 1) for part in split]
     return _of_passages(entry, found)
+
+
+def _frames_note(data: bytes) -> str:
+    """What is left out of a picture with several frames or pages. Extras of a camera's JPEG (MPO) are no frames."""
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            frames = 1 if image.format == "MPO" else int(getattr(image, "n_frames", 1))
+    except (OSError, ValueError, SyntaxError, EOFError, LookupError, TypeError, struct.error):
+        return "the first frame; those after it are damaged"  # the first one was decoded before
+    return "" if frames == 1 else f"the first of {frames} frames"
 
 
 def _of_passages(entry: Entry, found: Sequence[Passage]) -> Draft:

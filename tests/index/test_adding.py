@@ -297,3 +297,19 @@ def test_thumbnails_of_extreme_and_lost_pictures(library, tmp_path):
     assert library.thumbnail(item.id) is None
     (note,) = library.add_all([text(tmp_path / "a.txt", "red")]).added
     assert library.thumbnail(note.id) is None
+
+
+def test_what_is_left_out_or_odd_is_noted(library, tmp_path):
+    frames = [Image.new("RGB", (20, 20), colour) for colour in ("red", "green", "blue")]
+    for name in ("moving.gif", "pages.tif", "moving.webp", "moving.png"):
+        frames[0].save(tmp_path / name, save_all=True, append_images=frames[1:])
+    picture(tmp_path / "still.gif", "red")
+    sound(tmp_path / "silent.wav", (0, 1))
+    sound(tmp_path / "tone.wav", (500, 1))
+    notes = {item.name: item.note for item in library.add_all([tmp_path]).added}
+    assert notes == {
+        **dict.fromkeys(("moving.gif", "pages.tif", "moving.webp", "moving.png"), "the first of 3 frames"),
+        **dict.fromkeys(("still.gif", "tone.wav"), ""),
+        "silent.wav": "silent: no sample is louder than -80 dB",
+    }
+    assert found(library, "red", kinds=frozenset({Kind.IMAGE}), k=1)[0] in notes

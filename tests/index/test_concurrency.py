@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from embedding.errors import InferenceError
+from embedding.errors import InferenceError, LibraryError
 from embedding.types import Media
 from index import Library, Query
 from tests.index.fakes import FakeEmbedder, picture, text
@@ -260,3 +260,56 @@ def test_opening_and_closing_while_others_read(tmp_path, files, readers):
 
         with ThreadPoolExecutor(readers) as pool:
             assert list(pool.map(read, range(8))) == [["cherry.png"]] * 8
+
+
+def test_a_database_that_others_hold_too_long_is_told_and_reading_goes_on(tmp_path, files, monkeypatch):
+    monkeypatch.setattr("index.database.BUSY_SECONDS", 0.2)
+    with Library(tmp_path / "data", FakeEmbedder()) as library:
+        library.add_all([files])
+        with closing(sqlite3.connect(tmp_path / "data" / "catalogue.sqlite", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(LibraryError, match="busy: another process has been writing"):
+                library.remove([1])
+            with pytest.raises(LibraryError, match="busy"):
+                library.add_all([text(tmp_path / "late.txt", "red")])
+            assert len(names(library)) == 6
+            with Library(tmp_path / "data", FakeEmbedder()) as again:
+                assert len(names(again)) == 6, "opening needs no right to write"
+            other.execute("ROLLBACK")
+        assert library.remove([1]) == [1]
+
+
+def test_an_item_removed_while_its_file_is_embedded_again(library, files, embedder):
+    library.add_all([files])
+    other = FakeEmbedder("other")
+    library.use(other)
+    vector = other._vector
+
+    def removing(item):
+        library.remove([1, 2, 3, 4, 5, 6])
+        library.purge()
+        return vector(item)
+
+    other._vector = removing
+    assert [event.reason for event in library.embed_pending()] == ["was removed meanwhile"]
+    assert sum(library.count().values()) == 0
+    assert library.search(Query(Media(text="red"))).hits == ()
+
+
+def test_a_cached_vector_purged_under_an_addition_is_computed_again(library, tmp_path, embedder):
+    """Between the look into the cache and the transaction another process may purge."""
+    first, second = picture(tmp_path / "a.png", "red"), picture(tmp_path / "b.png", "red")
+    library.add_all([first])
+    insert = library._catalogue.insert
+
+    def late(*arguments):
+        library._catalogue.insert = insert
+        library._catalogue.remove([1])
+        library._catalogue.purge(time.time() + 1)
+        return insert(*arguments)
+
+    library._catalogue.insert = late
+    (item,) = library.add_all([second]).added
+    assert embedder.calls == 2
+    assert names(library) == [item.name]
+    assert agrees(library)
