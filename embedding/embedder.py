@@ -16,6 +16,7 @@ from embedding.devices import cache_folder, known_devices
 from embedding.errors import InferenceError, MediaError, TriptychError
 from embedding.packages import PackageInfo
 from embedding.plan import Performance, Placement, place
+from embedding.routing import Routable, RoutedSession
 from embedding.towers import Prepared, family
 from embedding.types import Audio, Embeddings, Failure, Item, Media, Modality, Role, Space, Timings, Vectors
 
@@ -46,7 +47,7 @@ def unit(vectors: Vectors) -> Vectors:
 class Embedder:
     """A loaded model on a device. Safe to call from several threads; close it to give its memory back."""
 
-    def __init__(self, info: PackageInfo, device: str, sessions: dict[str, runtime.Session]) -> None:
+    def __init__(self, info: PackageInfo, device: str, sessions: dict[str, Routable]) -> None:
         assert info.path is not None
         tower = family(info.card.family).open_tower(info.path, info.card.prompts, sessions)
         self.card: ModelCard = replace(info.card, dim=tower.dim, modalities=tower.modalities)
@@ -166,7 +167,7 @@ def load_embedder(
     info = packages.find(name, precision, Path(models_dir) if models_dir is not None else None)
     found = known_devices(device, options.plugins)
     placements = place(tuple(info.package.graphs), device, found, options.performance)
-    sessions: dict[str, runtime.Session] = {}
+    sessions: dict[str, Routable] = {}
     try:
         for placement in placements:
             sessions[placement.tower] = _open(info, placement, options)
@@ -177,16 +178,25 @@ def load_embedder(
         raise
 
 
-def _open(info: PackageInfo, placement: Placement, options: LoadOptions) -> runtime.Session:
+def _open(info: PackageInfo, placement: Placement, options: LoadOptions) -> Routable:
+    """Compile one graph of a package as its placement says, the second one of a routed tower included."""
     assert info.path is not None
     cache = options.cache_dir and cache_folder(
         options.cache_dir, placement.device, str(info.package.precision), options.plugins
     )
     how = runtime.Options(cache, options.plugins, options.timeout)
     graph = info.path / info.package.graphs[placement.tower]
-    shapes = family(info.card.family).static_shapes(info.path, placement.tower, placement.static_tokens)
-    static = shapes if placement.static_patches or placement.static_tokens else None
-    return runtime.Session(graph, placement, how, static)
+    if not (placement.static_patches or placement.static_tokens):
+        return runtime.Session(graph, placement, how)
+    static = family(info.card.family).static_shapes(info.path, placement.tower, placement.static_tokens)
+    session = runtime.Session(graph, placement, how, static)
+    if placement.fallback is None or placement.static_tokens is None:
+        return session
+    try:
+        return RoutedSession(session, _open(info, placement.fallback, options), placement.static_tokens)
+    except BaseException:
+        session.close()
+        raise
 
 
 def _batches(texts: list[tuple[int, Prepared]]) -> list[list[tuple[int, Prepared]]]:

@@ -57,9 +57,11 @@ class Placement:
     properties: Mapping[str, str]
     static_tokens: int | None = None
     static_patches: bool = False
-    fallback: str | None = None
+    fallback: Placement | None = None
     reason: str = ""
 
+
+_NOT_ON_NPU = "the {} tower does not compile or answers wrongly on an NPU"
 
 # Integrated GPUs of Core Ultra Series 3 (Panther Lake): several streams can hang visual inference for ever.
 _HANGS_WITH_STREAMS = (re.compile(r"panther\s*lake", re.I), re.compile(r"\bPTL\b"), re.compile(r"\bXe3\b", re.I))
@@ -69,7 +71,7 @@ _ARCHITECTURES_XE3 = re.compile(r"v3[0-2]\.|\bxe3\b", re.I)
 def hangs_with_streams(device: Device) -> bool:
     """True for the integrated GPUs on which THROUGHPUT mode can hang."""
     texts = f"{device.full_name} {device.architecture}"
-    return device.base.endswith("GPU") and (
+    return device.base.startswith("GPU") and (
         any(pattern.search(texts) for pattern in _HANGS_WITH_STREAMS)
         or _ARCHITECTURES_XE3.search(device.architecture) is not None
     )
@@ -109,27 +111,15 @@ def place(
 
 def _place_one(tower: str, name: str, devices: Sequence[Device], performance: Performance) -> Placement:
     if name.startswith("NPU"):
-        if tower == "text":
-            return Placement(
-                tower,
-                name,
-                name,
-                _properties(name, performance),
-                NPU_TEXT_TOKENS,
-                fallback="CPU",
-                reason=f"texts of up to {NPU_TEXT_TOKENS} tokens; longer ones run on the CPU",
-            )
-        return Placement(
-            tower,
-            name,
-            "CPU",
-            _properties("CPU", performance),
-            reason=f"the {tower} tower does not compile or answers wrongly on an NPU",
-        )
+        on_cpu = Placement(tower, name, "CPU", _properties("CPU", performance), reason=_NOT_ON_NPU.format(tower))
+        if tower != "text":
+            return on_cpu
+        properties, reason = _properties(name, performance), f"up to {NPU_TEXT_TOKENS} tokens; longer texts on the CPU"
+        return Placement(tower, name, name, properties, NPU_TEXT_TOKENS, fallback=on_cpu, reason=reason)
     device = auto_device(devices) if name == "AUTO" else name
     # Dynamic numbers of patches give silently wrong vision vectors on GPUs, so they get one static size.
-    gpu = "GPU" in device
-    return Placement(tower, name, device, _properties(device, performance), static_patches=gpu and tower == "vision")
+    static_patches = "GPU" in device and tower == "vision"
+    return Placement(tower, name, device, _properties(device, performance), static_patches=static_patches)
 
 
 def _properties(device: str, performance: Performance) -> dict[str, str]:

@@ -6,12 +6,13 @@ because the reference's mask builders read Python values that a trace would free
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import openvino as ov
 import torch
 from torch import nn
+
+from embedding.export.tracing import trace
 
 Model: TypeAlias = Any  # transformers' EmbeddingGemma2Model, untyped here
 
@@ -42,7 +43,7 @@ def text_graph(model: Model) -> ov.Model:
         "image_features": [-1, hidden],
         "audio_features": [-1, hidden],
     }
-    return _trace(_TextTower(model), example, shapes, ["sentence_embedding"])
+    return trace(_TextTower(model), example, shapes, ["sentence_embedding"])
 
 
 def vision_graph(model: Model) -> ov.Model:
@@ -56,7 +57,7 @@ def vision_graph(model: Model) -> ov.Model:
     positions = torch.cat([positions, padding], dim=1)
     example = {"pixel_values": torch.rand(1, positions.shape[1], width), "pixel_position_ids": positions}
     shapes = {"pixel_values": [-1, -1, width], "pixel_position_ids": [-1, -1, 2]}
-    return _trace(_VisionTower(model), example, shapes, ["image_features"])
+    return trace(_VisionTower(model), example, shapes, ["image_features"])
 
 
 def audio_graph(model: Model, mel_bins: int = 128) -> ov.Model:
@@ -65,7 +66,7 @@ def audio_graph(model: Model, mel_bins: int = 128) -> ov.Model:
     mask[:, -7:] = False
     example = {"input_features": torch.randn(1, EXAMPLE_FRAMES, mel_bins), "input_features_mask": mask}
     shapes = {"input_features": [-1, -1, mel_bins], "input_features_mask": [-1, -1]}
-    return _trace(_AudioTower(model), example, shapes, ["audio_features"])
+    return trace(_AudioTower(model), example, shapes, ["audio_features"])
 
 
 class _TextTower(nn.Module):  # type: ignore[misc, unused-ignore]
@@ -107,7 +108,9 @@ class _TextTower(nn.Module):  # type: ignore[misc, unused-ignore]
         near = (places[:, None] - places[None, :]).abs() <= self.window
         real = (attention_mask != 0)[:, None, None, :]
         full = real & (places[:, None] >= 0)  # broadcasts to [batch, 1, tokens, tokens]
-        return {"full_attention": full, "sliding_attention": real & near}
+        # Padding far from all real tokens would look at nothing, which gives NaN; it looks at itself.
+        itself = places[:, None] == places[None, :]
+        return {"full_attention": full, "sliding_attention": (real & near) | itself}
 
 
 class _VisionTower(nn.Module):  # type: ignore[misc, unused-ignore]
@@ -164,27 +167,3 @@ def _fill(embeds: torch.Tensor, places: torch.Tensor, features: torch.Tensor) ->
     order = places.reshape(-1).to(torch.int64).cumsum(dim=0) * places.reshape(-1).to(torch.int64)
     chosen = rows[order].reshape(embeds.shape)
     return torch.where(places.unsqueeze(-1), chosen, embeds)
-
-
-def _trace(
-    module: nn.Module,
-    example: Mapping[str, torch.Tensor],
-    shapes: Mapping[str, Sequence[int]],
-    outputs: Sequence[str],
-) -> ov.Model:
-    """Trace a module and give its graph the names and the dynamic shapes of the contract."""
-    module.eval()
-    with torch.no_grad():
-        graph = ov.convert_model(module, example_input=dict(example))
-    by_name = {name: port for port in graph.inputs for name in port.get_names()}
-    missing = sorted(set(example) - set(by_name))
-    if missing:
-        raise ValueError(f"The trace lost the inputs {missing}; it kept {sorted(by_name)}.")
-    graph.reshape({by_name[name]: ov.PartialShape(list(shape)) for name, shape in shapes.items()})
-    for name, port in by_name.items():
-        if name in example:
-            port.get_tensor().set_names({name})
-    for name, port in zip(outputs, graph.outputs, strict=True):
-        port.get_tensor().set_names({name})
-    graph.validate_nodes_and_infer_types()
-    return graph

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from embedding import Audio, Embedder, Media, Modality, embedder as embedder_module, load_embedder
+from embedding import Audio, Embedder, Media, Modality, Role, load_embedder
+from embedding import embedder as embedder_module
 from embedding.doctor import probe_inputs
 from embedding.embedder import unit
 from embedding.errors import DeviceError, InferenceError
+from embedding.types import Timings
 
 PACKAGES = Path(__file__).parent.parent / "fixtures" / "packages"
 
@@ -25,7 +27,7 @@ def tiny() -> Iterator[Embedder]:
 
 
 def texts(count: int) -> list[str]:
-    words = "dog runs beach sun water old tree house bird sings at night in the rain".split()
+    words = ["dog", "runs", "beach", "sun", "water", "old", "tree", "house", "bird", "sings", "at", "night", "rain"]
     random = np.random.default_rng(5)
     return [" ".join(random.choice(words, size=random.integers(1, 60))) for _ in range(count)]
 
@@ -37,6 +39,16 @@ def test_rows_belong_to_inputs_whatever_their_length(tiny: Embedder, monkeypatch
     alone = np.concatenate([tiny.embed([text]).vectors for text in inputs])
     assert together.shape == (40, tiny.dim) and together.dtype == np.float32
     np.testing.assert_allclose(together, alone, atol=2e-5)
+
+
+def test_short_texts_beside_a_very_long_one(tiny: Embedder) -> None:
+    """Padding far outside the sliding window sees no real token; it must not become NaN and spoil its row."""
+    inputs = ["short", "word " * 700]
+    tokens = [tiny.count_tokens(text) for text in inputs]
+    assert tokens[1] > 20 * tokens[0]
+    pool = tiny._tower.pool
+    prepared = [tiny._tower.prepare(Media(text=text), Role.DOCUMENT, Timings()) for text in inputs]
+    np.testing.assert_allclose(pool(prepared), np.concatenate([pool([one]) for one in prepared]), atol=2e-5)
 
 
 def test_batches_stay_below_the_limit_of_padded_tokens(tiny: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
