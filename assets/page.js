@@ -48,6 +48,8 @@
 
   document.addEventListener('click', (event) => {
     for (const name of Object.keys(slots)) if (event.target.closest(slots[name].button)) show(name, !isOpen(name));
+    const fold = event.target.closest('[data-toggle]');
+    if (fold) fold.setAttribute('aria-expanded', document.documentElement.classList.toggle(fold.dataset.toggle));
     if (event.target.closest('#clear')) Object.keys(slots).forEach((name) => show(name, false));
     if (event.target.closest('.example, [data-event=like]')) window.scrollTo({top: 0, behavior: 'instant'});
   });

@@ -20,10 +20,6 @@ element.addEventListener('change', (event) => {
   const select = event.target.closest('select');
   if (select) trigger('select', {field: select.dataset.field, value: select.value});
 });
-element.addEventListener('click', (event) => {
-  const fold = event.target.closest('.fold');
-  if (fold) fold.setAttribute('aria-expanded', document.documentElement.classList.toggle('bar-open'));
-});
 watch('value', sync);
 sync();
 """
@@ -42,7 +38,7 @@ def bar(studio: Studio) -> str:
         '<div class="bar"><div class="brand">Triptych</div>'
         f'<div class="latency" title="Wall time of searches with this setup, first runs apart">{_latency(studio)}</div>'
         f'<div class="items">{count(sum(studio.library.count().values()), "item")}</div>'
-        '<button type="button" class="fold plain" aria-expanded="false">setup</button>'
+        '<button type="button" class="fold plain" data-toggle="bar-open">setup</button>'
         f'<div class="selects">{selects}</div><div class="chips">{_chips(studio)}</div>'
         f"{_state(switching, studio)}</div>"
     )
@@ -79,7 +75,7 @@ def _chip_title(studio: Studio, reason: str) -> str:
 
 def _latency(studio: Studio) -> str:
     last, figures = studio.latency.last(studio.setup), studio.latency.figures(studio.setup).get(TOTAL)
-    if last is None or (figures is None and "probe" in last.stages):
+    if last is None:
         return "<span>no search yet</span>"
     first = " <small>first run</small>" if last.cold else ""
     text = f"<span>last <b>{milliseconds(last.total)} ms</b>{first}</span>"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from index.types import Hit, Hits, Kind
-from ui.latency import Run
+from ui.latency import TOTAL, Run, StageFigures
 from ui.words import SINGULAR, button, clock, count, milliseconds, safe, size
 
 PASSAGE = 420  # characters of a passage that a card shows
@@ -43,7 +43,8 @@ def _preview(hit: Hit) -> str:
     if item.kind is Kind.AUDIO:
         part = f"#t={hit.segment.start:g}" if hit.segment.start else ""
         source = f'src="media/{item.id}{part}" aria-label="Play {safe(item.name)}"'
-        return f'<audio controls preload="none" {source}></audio>'
+        wave = f'<img class="wave" src="wave/{item.id}" alt="" loading="lazy" decoding="async">'
+        return f'{wave}<audio controls preload="none" {source}></audio>'
     text = " ".join((hit.segment.text or "").split())
     return f"<blockquote>{safe(text[:PASSAGE])}{'…' if len(text) > PASSAGE else ''}</blockquote>"
 
@@ -60,8 +61,8 @@ def _where(hit: Hit) -> str:
     return " · ".join(part for part in [*parts, item.note] if part)
 
 
-def stages(run: Run) -> str:
-    """One stacked bar of a search: every stage with its milliseconds, and the wall time."""
+def stages(run: Run, figures: Mapping[str, StageFigures], first: Sequence[Run] = ()) -> str:
+    """One stacked bar of a search: every stage with its milliseconds, and the wall time; figures so far on demand."""
     parts = list(_parts(run))
     bar = "".join(
         f'<i class="s-{safe(name)}" style="flex-grow:{max(ms, 0.01):.3f}" title="{safe(name)} {ms:.2f} ms"></i>'
@@ -75,8 +76,30 @@ def stages(run: Run) -> str:
     cold = '<li class="cold">first run, not in p50 and p95</li>' if run.cold else ""
     return (
         f'<div class="stages" aria-label="Time of each stage"><div class="stack" aria-hidden="true">{bar}</div>'
-        f'<ul>{legend}<li class="sum">total <b>{milliseconds(run.total)} ms</b></li>{cold}</ul></div>'
+        f'<ul>{legend}{cold}<li class="sum">total <b>{milliseconds(run.total)} ms</b></li>'
+        '<li><button type="button" class="plain quiet" data-toggle="figures-open">p50, p95</button></li></ul>'
+        f"{_figures(run, figures, first)}</div>"
     )
+
+
+def _figures(run: Run, figures: Mapping[str, StageFigures], first: Sequence[Run]) -> str:
+    """Table of all stages over all searches with this setup; folded until asked for."""
+    names = [name for name, _ in _parts(run) if name in figures]
+    rows = "".join(_figures_row(name, figures[name]) for name in [*names, TOTAL] if name in figures)
+    cold = (
+        f"<p>First runs with this setup, kept apart: {', '.join(_ms(one.total) for one in first)}.</p>" if first else ""
+    )
+    heads = "".join(f"<th>{name}</th>" for name in ("stage", "last ms", "p50", "p95", "n"))
+    return f'<div class="figures"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{cold}</div>'
+
+
+def _figures_row(name: str, figures: StageFigures) -> str:
+    cells = (_ms(figures.last), _ms(figures.p50), _ms(figures.p95), f"{figures.n:,}")
+    return f"<tr><th>{safe(name)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.2f}"
 
 
 def _parts(run: Run) -> Iterable[tuple[str, float]]:

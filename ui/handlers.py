@@ -102,7 +102,9 @@ class SearchHandlers:
         left = [hit for hit in answer.hits.hits if hit.item.id not in shown.hidden]
         head = f'<p class="found" role="status">{safe(self._found(answer, shown.hidden))}</p>'
         body = cards.results(answer.hits, shown.hidden) if left else self._nothing(answer.question)
-        return Screen(notice, cards.stages(answer.run), head + body, shown)
+        latency = self.studio.latency
+        cost = cards.stages(answer.run, latency.figures(answer.setup), latency.cold(answer.setup))
+        return Screen(notice, cost, head + body, shown)
 
     def _found(self, answer: Answer, hidden: Collection[int]) -> str:
         text = cards.summary(answer.hits, hidden)

@@ -59,15 +59,12 @@ class LatencyLog:
         self._records: dict[Setup, _Record] = {}
         self._lock = threading.Lock()
 
-    def warm(self, setup: Setup, towers: Iterable[str]) -> None:
-        """Note that these towers have run once; the next search that uses only them is steady state."""
+    def first(self, setup: Setup, towers: Iterable[str], stages: Mapping[str, float]) -> None:
+        """Note a first run that was no search (a probe): searches that use only these towers are steady state now."""
         with self._lock:
-            self._records.setdefault(setup, _Record()).warm.update(towers)
-
-    def forget(self, setup: Setup) -> None:
-        """Note that the setup was loaded anew: its next runs are first runs again."""
-        with self._lock:
-            self._records.setdefault(setup, _Record()).warm.clear()
+            kept = self._records.setdefault(setup, _Record())
+            kept.warm = set(towers)
+            kept.cold.append(Run(dict(stages), sum(stages.values()), cold=True))
 
     def record(self, setup: Setup, towers: Iterable[str], stages: Mapping[str, float], total: float) -> Run:
         """Keep one run; it counts for the percentiles unless one of its towers ran for the first time."""

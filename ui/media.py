@@ -9,9 +9,10 @@ from fastapi import APIRouter, HTTPException
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
 from embedding.errors import TriptychError
-from embedding.media import decode_text
+from embedding.media import decode_audio, decode_text
 from index.types import Item, Kind
 from ui.studio import Studio
+from ui.waveform import waveform
 
 # Types that a browser shows without running anything; whatever else is in the library is offered as a download.
 TYPES = {
@@ -39,7 +40,7 @@ SAFE = {
 
 
 def media_router(studio: Studio) -> APIRouter:
-    """Routes `/media/{id}`, `/thumb/{id}` and `/health`."""
+    """Routes `/media/{id}`, `/thumb/{id}`, `/wave/{id}` and `/health`."""
     router = APIRouter()
 
     @router.get("/media/{item_id}")
@@ -63,6 +64,10 @@ def media_router(studio: Studio) -> APIRouter:
             raise HTTPException(404, "This item has no thumbnail.")
         return FileResponse(path, media_type="image/webp", headers=SAFE)
 
+    @router.get("/wave/{item_id}")
+    def wave(item_id: int) -> Response:
+        return _wave(studio, _item(studio, item_id))
+
     @router.get("/health")
     def health() -> Response:
         return JSONResponse({"ok": True, "setup": str(studio.setup), "items": sum(studio.library.count().values())})
@@ -75,6 +80,21 @@ def _item(studio: Studio, item_id: int) -> Item:
         return studio.library.item(item_id)
     except (TriptychError, KeyError) as error:
         raise HTTPException(404, "There is no such item.") from error
+
+
+def _wave(studio: Studio, item: Item) -> Response:
+    """Drawing of a sound, made once and kept by the content of the sound."""
+    kept = studio.settings.data_dir / "waves" / f"{item.sha256}.svg"
+    if not kept.is_file():
+        if item.kind is not Kind.AUDIO:
+            raise HTTPException(404, "This item is no sound.")
+        try:
+            drawing = waveform(decode_audio(Path(item.path)))
+        except TriptychError as error:
+            raise HTTPException(404, f"The file {error}.") from error
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(drawing, encoding="utf-8")
+    return FileResponse(kept, media_type="image/svg+xml", headers=SAFE)
 
 
 def _text(item: Item) -> str:

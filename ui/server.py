@@ -65,7 +65,9 @@ def serve(studio: Studio, host: str, port: int, root_path: str = "") -> None:
     app = make_app(studio, root_path)
     if _loopback(host) and not root_path:  # a foreign name that resolves to this machine is an attack (DNS rebinding)
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", host])
-    config = uvicorn.Config(app, host=host, port=port, log_level="warning", access_log=False)
+    config = uvicorn.Config(
+        app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=2
+    )
     server = _Announcing(config)
     studio.welcome()
     try:

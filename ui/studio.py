@@ -253,7 +253,7 @@ class Studio:
             progress(f"load {model} {granted} on {device}")
             fresh = self.engines.load(model, granted, device)
             try:
-                probe(fresh, progress)
+                timings = probe(fresh, progress)
                 progress("swap")
                 self.library.use(fresh)
                 self._first_search()
@@ -262,8 +262,7 @@ class Studio:
                 raise
             old, self._embedder = self._embedder, fresh
             self._setup = _setup_of(fresh)
-            self.latency.forget(self._setup)
-            self.latency.warm(self._setup, map(str, fresh.modalities))
+            self.latency.first(self._setup, map(str, fresh.modalities), timings.ms)
             self._turnstile.wait_for_present(CLOSE_TIMEOUT)
             old.close()
         return f"{self._setup} is in use."
@@ -273,8 +272,7 @@ class Studio:
             embedder, setup = self._embedder, self._setup
             timings = probe(embedder, lambda step: None)
             self._first_search()
-        self.latency.record(setup, ["probe"], timings.ms, timings.total)
-        self.latency.warm(setup, map(str, embedder.modalities))
+        self.latency.first(setup, map(str, embedder.modalities), timings.ms)
 
     def _first_search(self) -> None:
         """The first search opens the vector store; nobody who asks shall wait for that."""

@@ -52,7 +52,8 @@ def _column(label: str, order: str, direction: str, view: View) -> str:
 
 
 def _row(item: Item) -> str:
-    picture = f'<img src="thumb/{item.id}" alt="" loading="lazy">' if item.kind is Kind.IMAGE else ""
+    route = {Kind.IMAGE: "thumb", Kind.AUDIO: "wave"}.get(item.kind)
+    picture = f'<img src="{route}/{item.id}" alt="" loading="lazy">' if route else ""
     name = safe(item.name)
     link = f'<a href="media/{item.id}" target="_blank" rel="noopener" title="{safe(item.path)}">{name}</a>'
     cells = (
