@@ -11,6 +11,10 @@ from typing import TypeAlias
 PASSAGE_TOKENS = 384
 WINDOW_SECONDS = 30.0
 _OVERLAP_SHARE = 8  # 48 tokens of 384
+_LONG = (
+    4  # characters a token from which on a text is split before its tokens are counted: small parts are joined again
+)
+_REACH = 2000  # characters in which a good place for a split is looked for
 _SLIVER_SHARE = 4  # a last passage below a quarter shares the text of the one before it
 
 Count: TypeAlias = Callable[[str], int]
@@ -46,11 +50,13 @@ def passages(text: str, count: Count, limit: int, target: int = PASSAGE_TOKENS) 
     `count` gives tokens of a text; no passage is above `limit` tokens. All but outer white space is in some passage.
     """
     target = max(1, min(target, limit))
-    if text.strip() and count(text) <= target:
+    if text.strip() and len(text) <= _LONG * target and count(text) <= target:
         return [_passage(text, (0, len(text)), _line_starts(text))]
     overlap = target // _OVERLAP_SHARE
-    units = [unit for span in _sentences(text) for unit in _fit(text, span, count, target - overlap)]
-    sizes = [count(text[start:end]) for start, end in units]
+    units = list(_units(text, count, target - overlap))
+    # The blank before a part belongs to its first token, so it is counted with it.
+    before = [0, *(end for _, end in units)]
+    sizes = [count(text[begin:end]) for begin, (_, end) in zip(before, units, strict=False)]
     lines = _line_starts(text)
     found = []
     cuts = _cuts(sizes, target, overlap)
@@ -72,6 +78,13 @@ def _sentences(text: str) -> Iterator[Span]:
     yield from _trim(text, start, len(text))
 
 
+def _units(text: str, count: Count, room: int) -> Iterator[Span]:
+    """Sentences, and of those that fill more than a passage small pieces, which pack well."""
+    for span in _sentences(text):
+        pieces = list(_fit(text, span, count, room))
+        yield from pieces if len(pieces) == 1 else _fit(text, span, count, max(1, room // 8))
+
+
 def _trim(text: str, start: int, end: int) -> Iterator[Span]:
     part = text[start:end]
     if part.strip():
@@ -81,11 +94,11 @@ def _trim(text: str, start: int, end: int) -> Iterator[Span]:
 def _fit(text: str, span: Span, count: Count, limit: int) -> Iterator[Span]:
     """Halve a span, at a line or a word where there is one, until every part is within the limit."""
     start, end = span
-    if end - start <= 1 or count(text[start:end]) <= limit:
+    if end - start <= 1 or (end - start <= _LONG * max(limit, 64) and count(text[start:end]) <= limit):
         yield span
         return
     middle = (start + end) // 2
-    reach = max(1, (end - start) // 4)
+    reach = max(1, min((end - start) // 4, _REACH))
     near = text[middle - reach : middle + reach]
     breaks = [match.start() for match in re.finditer("\n", near)] or [match.start() for match in _SPACE.finditer(near)]
     cut = middle - reach + min(breaks, key=lambda place: abs(place - reach)) if breaks else middle
