@@ -40,6 +40,8 @@ class ModelCard:
     """A model: name, family (a file of `towers/`), vector size, what it reads, prompts, packages and licence.
 
     `revision` names the weights in the identity of the space, shared by precisions whose drift is known to be small.
+    `checkpoint` is the hub's name of the original weights when packages can be made from them (`models export`);
+    `asking` is the query prompt around an instruction that a person chose.
     """
 
     name: str
@@ -55,6 +57,15 @@ class ModelCard:
     url: str = ""
     builtin: bool = False
     matryoshka: tuple[int, ...] = field(default=())
+    checkpoint: str = ""
+    asking: str = "{instruction}"
+
+    def instructed(self, instruction: str | None) -> ModelCard:
+        """The card with another query instruction. Vectors of documents, and so the space, stay the same."""
+        if instruction is None:
+            return self
+        query = self.asking.replace("{instruction}", instruction)
+        return replace(self, prompts=replace(self.prompts, query=query))
 
     def package(self, precision: Precision | str) -> Package:
         """The package of that precision; PackageError naming what exists."""
@@ -66,6 +77,8 @@ class ModelCard:
 
 
 _GEMMA_PROMPTS = Prompts("task: search result | query: ", "title: {title} | text: ")
+_GEMMA_ASKING = "task: {instruction} | query: "
+_GME_PROMPTS = Prompts("Find an image that matches the given text.", "You are a helpful assistant.")
 _ALL = frozenset(Modality)
 
 
@@ -84,6 +97,17 @@ def gemma_package(precision: Precision, directory: str, repo: str = "", size: in
     return Package(precision, directory, files, graphs, repo=repo, size=size)
 
 
+def gme_package(precision: Precision, directory: str, repo: str = "", size: int = 0) -> Package:
+    """This project's own layout: three graphs, and a config that says all else (embedding/export/README.md)."""
+    graphs = {name: f"{name}.xml" for name in ("vision", "embeddings", "language")}
+    weights = [f"{name}.bin" for name in graphs]
+    files = ("gme_openvino_config.json", *graphs.values(), *weights, "tokenizer.json")
+    return Package(precision, directory, files, graphs, repo=repo, size=size)
+
+
+LAYOUTS = {"gemma": gemma_package, "gme": gme_package}
+PROMPTS = {"gemma": _GEMMA_PROMPTS, "gme": _GME_PROMPTS}
+
 CARDS: tuple[ModelCard, ...] = (
     ModelCard(
         name="nano",
@@ -98,6 +122,7 @@ CARDS: tuple[ModelCard, ...] = (
         revision="1",
         builtin=True,
         matryoshka=(256, 128),
+        asking=_GEMMA_ASKING,
     ),
     ModelCard(
         name="embeddinggemma-2",
@@ -119,6 +144,26 @@ CARDS: tuple[ModelCard, ...] = (
         revision="1",
         url="https://huggingface.co/google/embeddinggemma-2",
         matryoshka=(768, 512, 256, 128),
+        checkpoint="google/embeddinggemma-2",
+        asking=_GEMMA_ASKING,
+    ),
+    ModelCard(
+        name="gme-qwen2-vl-2b",
+        title="GME Qwen2-VL 2B",
+        family="gme",
+        dim=1536,
+        modalities=frozenset({Modality.TEXT, Modality.IMAGE}),
+        prompts=_GME_PROMPTS,
+        packages=(  # Intel's folder names: the plain one is INT8
+            gme_package(Precision.INT8, "gme-qwen2-vl-2b-instruct-openvino", size=2_210_000_000),
+            gme_package(Precision.INT4, "gme-qwen2-vl-2b-instruct-openvino-int4", size=1_600_000_000),
+            gme_package(Precision.FP16, "gme-qwen2-vl-2b-instruct-openvino-fp16", size=4_420_000_000),
+        ),
+        licence="Apache-2.0",
+        description="2.2B parameters, words and pictures in 1536 dimensions, strong on pages; made by `models export`.",
+        revision="1",
+        url="https://huggingface.co/Alibaba-NLP/gme-Qwen2-VL-2B-Instruct",
+        checkpoint="Alibaba-NLP/gme-Qwen2-VL-2B-Instruct",
     ),
 )
 
@@ -133,17 +178,19 @@ def card_named(name: str, cards: tuple[ModelCard, ...] = CARDS) -> ModelCard:
 
 def local_card(name: str, precision: Precision, directory: str, about: Mapping[str, str]) -> ModelCard:
     """The card of a package that no row lists: a folder put into the models folder, with a triptych.json."""
+    family = about.get("family", "gemma")
     return ModelCard(
         name=name,
         title=about.get("title", name),
-        family=about.get("family", "gemma"),
+        family=family,
         dim=0,
         modalities=_ALL,
-        prompts=_GEMMA_PROMPTS,
-        packages=(gemma_package(precision, directory),),
+        prompts=PROMPTS.get(family, _GEMMA_PROMPTS),
+        packages=(LAYOUTS.get(family, gemma_package)(precision, directory),),
         licence=about.get("licence", "not stated"),
         description=about.get("description", "A package found in the models folder."),
         revision=about.get("version", "1"),
+        asking=_GEMMA_ASKING if family == "gemma" else "{instruction}",
     )
 
 

@@ -49,9 +49,11 @@ class PackageInfo:
 
     @property
     def state(self) -> str:
-        """For a list: `here`, `damaged` or `not downloaded`."""
+        """For a list: `here`, `damaged`, `not downloaded`, `not exported` or `missing`."""
         if self.path is None:
-            return "not downloaded" if self.package.repo else "missing"
+            if self.package.repo:
+                return "not downloaded"
+            return "not exported" if self.card.checkpoint else "missing"
         return "damaged" if self.problems else "here"
 
 
@@ -95,7 +97,7 @@ def find(name: str, precision: str, models_dir: Path | None = None) -> PackageIn
     info = describe(card, package, models_dir)
     if info.usable:
         return info
-    fetch = f"run `python app.py models pull {name} --precision {precision}`" if package.repo else "reinstall Triptych"
+    fetch = _remedy(card, package)
     put = f", or put its files into {models_dir / package.directory}" if models_dir and package.repo else ""
     if info.path is None:
         raise PackageError(f"The {precision} package of {name} is not here; {fetch}{put}.")
@@ -213,6 +215,15 @@ def _offline(card: ModelCard, package: Package, folder: Path, error: Exception) 
         f"{card.title} ({package.precision}) could not be downloaded: {reason}. What has arrived is kept; run "
         f"`{command}` again, or copy the files of {package.repo} into {folder}."
     )
+
+
+def _remedy(card: ModelCard, package: Package) -> str:
+    """What to run to have the package."""
+    if package.repo:
+        return f"run `python app.py models pull {card.name} --precision {package.precision}`"
+    if card.checkpoint:
+        return f"run `python app.py models export {card.name} --precision {package.precision}`"
+    return "reinstall Triptych" if card.builtin else "put a sound package there"
 
 
 def _problems(folder: Path, package: Package) -> Iterator[str]:

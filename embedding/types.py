@@ -53,8 +53,11 @@ class Prompts:
 
     @property
     def digest(self) -> str:
-        """Short hash of both: part of the identity of a space."""
-        return hashlib.sha256(f"{self.query}\n{self.document}".encode()).hexdigest()[:8]
+        """Short hash of the document's prompt: part of the identity of a space.
+
+        The query's is no part: another instruction asks the same stored vectors, so nothing is embedded again.
+        """
+        return hashlib.sha256(self.document.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, eq=False)
