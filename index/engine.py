@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from embedding.errors import InferenceError, LibraryError, MediaError
+from embedding.errors import InferenceError, LibraryError, MediaError, SpaceError
 from embedding.types import Audio, Embeddings, Media, Modality, Role, Timings, Vectors
 from index.catalogue import Catalogue
-from index.ingest import require
+from index.ingest import as_text, require
 from index.mirror import Mirror
 from index.rows import Part
 from index.segment import WINDOW_SECONDS, passages, windows
@@ -54,8 +54,28 @@ class Engine:
             vectors.update(zip(chunk, self._checked(found, len(chunk)), strict=True))
         return vectors
 
+    def require_vectors(self) -> None:
+        """SpaceError, with what to do, when the library has vectors but none of this model."""
+        if len(self.mirror):
+            return
+        spaces = self._catalogue.spaces()
+        if spaces and not self.mirror.pending(self.kinds):
+            reads = ", ".join(sorted(self.kinds))
+            raise SpaceError(
+                f"{self.encoder.space.model} finds items of these kinds: {reads}, and the library holds none. "
+                "Add some, or switch to another model."
+            )
+        if spaces:
+            made = ", ".join(f"{key} ({items} items)" for key, items in spaces)
+            raise SpaceError(
+                f"The library was embedded with {made} and has no vectors of {self.encoder.space.key}: "
+                "run `python app.py reembed`, press the button for it on the page, or go back to that model."
+            )
+
     def question(self, media: Media, timings: Timings) -> Vectors:
         """Vectors [n, dim] of a question: one, or one for each window or passage when it is too long for one."""
+        if media.text is not None:
+            media = replace(media, text=as_text(media.text))
         try:
             require(self.encoder, *media.modalities)
             found = self.encoder.embed(self._fitting(media), Role.QUERY)

@@ -6,6 +6,7 @@ import io
 import os
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from PIL import Image
 
 THUMBNAIL_SIDE = 320
 _QUALITY = 80
+_PART = ".part-"
+_ABANDONED_SECONDS = 3600.0
 
 
 def write_whole(path: Path, *parts: bytes | memoryview) -> None:
@@ -21,7 +24,7 @@ def write_whole(path: Path, *parts: bytes | memoryview) -> None:
     It is on the disk when this returns.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=".part-", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=_PART, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
             for part in parts:
@@ -33,6 +36,14 @@ def write_whole(path: Path, *parts: bytes | memoryview) -> None:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def sweep(folder: Path) -> None:
+    """Delete what a killed process left half written in a folder; younger parts may still be written by another one."""
+    for part in folder.glob(f"{_PART}*"):
+        with suppress(OSError):
+            if time.time() - part.stat().st_mtime > _ABANDONED_SECONDS:
+                part.unlink()
 
 
 class DataFiles:

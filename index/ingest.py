@@ -107,8 +107,12 @@ def sound_draft(entry: Entry, sound: Audio, encoder: Encoder) -> Draft:
 
 def text_draft(entry: Entry, text: str, encoder: Encoder) -> Draft:
     """A text in passages."""
-    text = text.encode("utf-8", "replace").decode()  # a lone surrogate is no text and no database takes it
-    return _of_passages(entry, passages(text, encoder.count_tokens, encoder.max_tokens))
+    return _of_passages(entry, passages(as_text(text), encoder.count_tokens, encoder.max_tokens))
+
+
+def as_text(text: str) -> str:
+    """Lone surrogates replaced: they are no text, and neither a tokenizer nor the database takes them."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def finer(entry: Entry, segments: Sequence[Segment], encoder: Encoder) -> Draft:

@@ -86,7 +86,9 @@ class Library:
         """Make an embedder's space the current one. The old one goes on answering until the new one is ready."""
         engine = Engine(self._catalogue, embedder, self._store) if embedder is not None else None
         with self._swap:
-            self._engine = engine
+            engine, self._engine = self._engine, engine
+        if engine is not None:
+            engine.mirror.save_when_due()
 
     def pending(self) -> int:
         """Items of kinds the model reads that have no vectors in its space yet."""
@@ -107,12 +109,16 @@ class Library:
             if event is None:
                 break
             yield Progress(number, len(ids), *event)
-        self._ready().mirror.save_when_due()
+        self._save_when_due()
 
     # Files in --------------------------------------------------------------------------------------------------------
 
     def add(
-        self, paths: Iterable[Path | str], *, copy: bool = False, cancelled: Callable[[], bool] | None = None
+        self,
+        paths: Iterable[Path | str] | Path | str,
+        *,
+        copy: bool = False,
+        cancelled: Callable[[], bool] | None = None,
     ) -> Iterator[Progress]:
         """Add files and everything in folders, one event a file; what is reported as added is on the disk.
 
@@ -121,7 +127,7 @@ class Library:
         """
         self._ready()
         stop = cancelled or _never
-        found = walk(paths, self._files.private)
+        found = walk([paths] if isinstance(paths, str | Path) else paths, self._files.private)
         for number, entry in enumerate(found, 1):
             path = os.fsdecode(entry.path)
             if entry.reason:
@@ -132,9 +138,9 @@ class Library:
             if event is None:
                 break
             yield Progress(number, len(found), *event)
-        self._ready().mirror.save_when_due()
+        self._save_when_due()
 
-    def add_all(self, paths: Iterable[Path | str], *, copy: bool = False) -> AddReport:
+    def add_all(self, paths: Iterable[Path | str] | Path | str, *, copy: bool = False) -> AddReport:
         """Add everything and sum it up."""
         report = AddReport()
         for event in self.add(paths, copy=copy):
@@ -179,7 +185,7 @@ class Library:
         timings = Timings()
         while True:
             try:
-                self._require_vectors(engine)
+                engine.require_vectors()
                 vectors = self._question(engine, query, timings)
                 break
             except TriptychError:
@@ -192,18 +198,6 @@ class Library:
             hits = self._hits(matches)
             pending = len(engine.mirror.pending(engine.kinds))
         return Hits(hits, timings, engine.encoder.space.key, pending)
-
-    def _require_vectors(self, engine: Engine) -> None:
-        """SpaceError when the library was embedded, but never by this model."""
-        if len(engine.mirror):
-            return
-        spaces = self._catalogue.spaces()
-        if spaces:
-            made = ", ".join(f"{key} ({items} items)" for key, items in spaces)
-            raise SpaceError(
-                f"The library was embedded with {made} and has no vectors of {engine.encoder.space.key}: "
-                "run `python app.py reembed`, press the button for it on the page, or go back to that model."
-            )
 
     def _question(self, engine: Engine, query: Query, timings: Timings) -> Vectors:
         if query.media is not None:
@@ -286,6 +280,11 @@ class Library:
         if engine is not None:
             engine.mirror.apply(change)
         return list(change.items)
+
+    def _save_when_due(self) -> None:
+        engine = self._engine
+        if engine is not None:
+            engine.mirror.save_when_due()
 
     def _ready(self) -> Engine:
         engine = self._engine

@@ -13,6 +13,7 @@ import numpy as np
 from embedding.types import Space, Vectors
 from index import ranking
 from index.catalogue import Catalogue
+from index.files import sweep
 from index.ranking import Match
 from index.rows import Change, LiveRows
 from index.stores import Store, open_store, snapshot
@@ -117,6 +118,7 @@ class Mirror:
 
     def _load(self) -> None:
         """Begin with the snapshot when it is of this very state, else empty. The database is asked in both cases."""
+        sweep(self._path.parent)
         rows = self._catalogue.live(self.space_id)
         try:
             stamp = snapshot.Stamp(self._engine, self.space.key, rows.revision, int(rows.embedded.sum()))

@@ -7,11 +7,11 @@ from contextlib import closing
 
 import pytest
 
-from embedding.errors import LibraryError
-from embedding.types import Media
+from embedding.errors import LibraryError, SpaceError
+from embedding.types import Media, Modality
 from index import Kind, Library, Query
 from index.database import MIGRATIONS
-from tests.index.fakes import FakeEmbedder, picture, text
+from tests.index.fakes import FakeEmbedder, picture, sound, text
 
 
 def names(library, words="red", **options):
@@ -283,6 +283,17 @@ def test_a_store_that_cannot_be_written_costs_nothing_but_time(tmp_path, embedde
     assert "not written" in caplog.text
 
 
+def test_what_a_killed_process_left_half_written_is_swept_away(tmp_path, embedder):
+    library, before = make(tmp_path, embedder)
+    old, young = library.data_dir / "stores" / ".part-old", library.data_dir / "stores" / ".part-young"
+    for part in (old, young):
+        part.write_bytes(b"half")
+    os.utime(old, (1, 1))
+    with Library(library.data_dir, embedder) as again:
+        assert names(again) == before
+    assert (old.exists(), young.exists()) == (False, True)
+
+
 def test_an_unknown_store_is_refused(tmp_path):
     with pytest.raises(LibraryError, match="no vector store 'annoy'; choose one of exact, faiss"):
         Library(tmp_path / "data", FakeEmbedder(), store="annoy")
@@ -345,8 +356,6 @@ def test_what_changed_or_went_cannot_be_embedded_again_but_texts_can(library, fi
 
 
 def test_a_model_of_shorter_texts_and_sounds_gets_finer_segments(library, tmp_path):
-    from tests.index.fakes import sound
-
     lines = [f"Line {number} tells of nothing." for number in range(1, 301)]
     lines[249] = "Here is blue blue blue blue blue blue blue blue blue."
     book, tone = text(tmp_path / "book.txt", "\n".join(lines)), sound(tmp_path / "tone.wav", (100, 15), (3000, 10))
@@ -366,14 +375,21 @@ def test_a_model_of_shorter_texts_and_sounds_gets_finer_segments(library, tmp_pa
 
 
 def test_kinds_that_the_model_does_not_read_are_not_pending(library, files):
-    from embedding.types import Modality
-
     library.add_all([files])
     library.use(FakeEmbedder("deaf", {Modality.TEXT, Modality.IMAGE}))
     assert library.pending() == 4
     list(library.embed_pending())
     assert library.pending() == 0
     assert {hit.item.kind for hit in library.search(Query(Media(text="red"))).hits} == {Kind.DOCUMENT, Kind.IMAGE}
+
+
+def test_a_model_that_reads_nothing_of_the_library_says_so(library, files):
+    library.add_all([files / "bird.wav", files / "drum.wav"])
+    library.use(FakeEmbedder("deaf", {Modality.TEXT, Modality.IMAGE}))
+    with pytest.raises(
+        SpaceError, match="deaf finds items of these kinds: document, image, and the library holds none"
+    ):
+        names(library)
 
 
 def test_embedding_can_be_cancelled_and_goes_on_later(library, files):

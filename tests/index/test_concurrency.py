@@ -78,7 +78,7 @@ def test_kill_9_at_any_moment_loses_nothing_reported(tmp_path):
         else:
             picture(folder / f"{number:03d}.png", (255, number % 256, number // 256))
     chance, reported = random.Random(4), set()
-    for round_number in range(14):
+    for round_number in range(12):
         reported |= killed(data, folder, chance, opening=round_number % 4 == 3)
         with Library(data, FakeEmbedder(), store=("faiss", "exact")[round_number % 2]) as library:
             items = library.items(limit=None)
@@ -238,6 +238,28 @@ def test_a_thread_of_another_model_leaves_the_present_store_right(tmp_path, file
             list(library.embed_pending())
             assert sorted(names(library)) == sorted(path.name for path in files.iterdir())
             assert agrees(library)
+
+
+def test_closing_under_an_addition_ends_it_with_a_sentence(tmp_path, files):
+    library = Library(tmp_path / "data", FakeEmbedder())
+    events = library.add(files)
+    assert next(events).outcome == "added"
+    library.close()
+    with pytest.raises(LibraryError):
+        next(events)
+    library.close()
+    with Library(tmp_path / "data", FakeEmbedder()) as library:
+        assert sum(library.count().values()) == 1
+
+
+def test_cancelling_and_closing_is_quiet(tmp_path, files):
+    stop = threading.Event()
+    library = Library(tmp_path / "data", FakeEmbedder())
+    events = library.add(str(files), cancelled=stop.is_set)
+    next(events)
+    stop.set()
+    library.close()
+    assert list(events) == []
 
 
 def test_opening_a_new_library_in_many_processes_at_once(tmp_path):

@@ -169,6 +169,10 @@ def test_a_failure_of_the_model_is_told(filled, embedder):
         filled.search(Query(Media(text="red", name="question")))
 
 
+def test_bytes_that_are_no_text_can_be_typed(filled):
+    assert names(ask(filled, "red \udcff\ud800", k=1)) == ["cherry.png"]
+
+
 def test_an_empty_library_answers_with_nothing(library):
     answer = library.search(Query(Media(text="red")))
     assert (answer.hits, answer.pending) == ((), 0)
