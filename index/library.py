@@ -14,6 +14,7 @@ from types import TracebackType
 from embedding.errors import LibraryError, MediaError, SpaceError, TriptychError
 from embedding.media import Limits, decode_image
 from embedding.types import Timings, Vectors
+from index import ranking
 from index.catalogue import Catalogue
 from index.engine import Engine, Interrupted, check_query
 from index.files import DataFiles
@@ -194,6 +195,9 @@ class Library:
                 engine = self._ready()  # the model was switched under the question
         with timings.stage("search"):
             matches = engine.mirror.search(vectors, query.k, query.kinds, query.like)
+            if query.balanced and len(query.kinds) > 1:
+                each = [engine.mirror.search(vectors, query.k, frozenset({kind}), query.like) for kind in query.kinds]
+                matches = ranking.balanced(matches, each, query.k, query.like)
         with timings.stage("rank"):
             hits = self._hits(matches)
             pending = len(engine.mirror.pending(engine.kinds))

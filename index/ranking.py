@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,22 @@ class Match:
 def rounded(scores: Vectors) -> Vectors:
     """Cosines in -1..1 with as many decimals as are the same in every store."""
     return np.clip(np.round(scores, DECIMALS), -1.0, 1.0).astype(np.float32)
+
+
+def balanced(
+    best: Sequence[Match], by_kind: Sequence[Sequence[Match]], k: int, first: int | None = None
+) -> list[Match]:
+    """The k best with a fair share for every kind: the best k // kinds of each, then the best of all, by score.
+
+    `best` are the k best of all kinds together, `by_kind` those of each; item `first` leads when it is there.
+    """
+    share = k // max(1, len(by_kind))
+    kept = {match.item_id: match for matches in by_kind for match in matches[:share]}
+    for match in best:
+        if len(kept) == k:
+            break
+        kept.setdefault(match.item_id, match)
+    return sorted(kept.values(), key=lambda match: (match.item_id != first, -match.score, match.item_id))
 
 
 def best_by_item(segments: Ids, items: Ids, scores: Vectors, first: int | None = None) -> list[Match]:

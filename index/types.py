@@ -125,12 +125,16 @@ class Hit:
 
 @dataclass(frozen=True)
 class Query:
-    """What is searched: the media of the question (or the id of an item: "more like this"), and which answers count."""
+    """What is searched: the media of the question (or the id of an item: "more like this"), and which answers count.
+
+    `balanced` keeps an equal share of the k places for each kind, whose cosines differ in height between kinds.
+    """
 
     media: Media | None = None
     like: int | None = None
     kinds: frozenset[Kind] = frozenset(Kind)
     k: int = 12
+    balanced: bool = False
 
 
 @dataclass(frozen=True)

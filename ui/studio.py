@@ -62,6 +62,7 @@ class Question:
     like: int | None = None
     kinds: frozenset[Kind] = frozenset(Kind)
     k: int = 12
+    balanced: bool = True
 
     @property
     def empty(self) -> bool:
@@ -133,7 +134,8 @@ class Studio:
         timings = Timings()
         with self._turnstile.enter():
             setup, media = self._setup, self._media(question, timings)
-            query = Query(media, question.like, question.kinds, max(1, min(question.k, MAX_RESULTS)))
+            k = max(1, min(question.k, MAX_RESULTS))
+            query = Query(media, question.like, question.kinds, k, question.balanced)
             hits = self.library.search(query)
         timings.merge(hits.timings)
         total = (time.perf_counter() - start) * 1000.0
