@@ -35,12 +35,13 @@ class Endpoints:
             audio=Path(audio) if audio else None,
             kinds=kinds_of(kinds),
             k=int(k),
+            balanced=False,
         )
         return answer_json(_or_error(lambda: self.studio.search(question)))
 
     def like(self, item: float, kinds: list[str], k: float) -> dict[str, Any]:
         """What is nearest to an item, by its id."""
-        question = Question(like=int(item), kinds=kinds_of(kinds), k=int(k))
+        question = Question(like=int(item), kinds=kinds_of(kinds), k=int(k), balanced=False)
         return answer_json(_or_error(lambda: self.studio.search(question)))
 
     def add(self, sent: Sequence[Upload]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from embedding.errors import TriptychError
@@ -11,8 +11,9 @@ from index.types import Kind
 from ui import cards
 from ui.studio import MAX_RESULTS, Answer, Question, Studio
 from ui.tray import running
-from ui.words import PLURAL, SINGULAR, button, count, note, safe
+from ui.words import PLURAL, button, count, note, safe
 
+EACH, OVERALL = "each", "all"  # orders: the best of each kind, or the highest cosines whatever the kind
 EXAMPLES = ("dog", "rain", "something to eat", "a musical instrument", "red", "the sea")
 
 
@@ -23,6 +24,19 @@ class Shown:
     answer: Answer | None = None
     hidden: frozenset[int] = frozenset()
     deleted: tuple[int, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which answers count, as the controls give it: kinds by name, how many, and `each` or `all` for the order."""
+
+    kinds: Sequence[str] = ()
+    k: float | None = 12
+    order: str = EACH
+
+    def of(self, question: Question) -> Question:
+        """The question with these answers."""
+        return replace(question, kinds=kinds_of(self.kinds), k=_number(self.k), balanced=self.order == EACH)
 
 
 @dataclass(frozen=True)
@@ -41,20 +55,14 @@ class SearchHandlers:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
 
-    def search(self, words: str, image: str | None, audio: str | None, kinds: Sequence[str], k: float | None) -> Screen:
+    def search(self, words: str, image: str | None, audio: str | None, wanted: Wanted) -> Screen:
         """Answer words, a picture, a sound, or words with one of them; an empty question shows the welcome."""
-        question = Question(
-            words=words or "",
-            image=Path(image) if image else None,
-            audio=Path(audio) if audio else None,
-            kinds=kinds_of(kinds),
-            k=_number(k),
-        )
-        return self.welcome() if question.empty else self.ask(question)
+        question = Question(words or "", Path(image) if image else None, Path(audio) if audio else None)
+        return self.welcome() if question.empty else self.ask(wanted.of(question))
 
-    def like(self, item_id: int, kinds: Sequence[str], k: float | None) -> Screen:
+    def like(self, item_id: int, wanted: Wanted) -> Screen:
         """What is nearest to an item of the library."""
-        return self.ask(Question(like=item_id, kinds=kinds_of(kinds), k=_number(k)))
+        return self.ask(wanted.of(Question(like=item_id)))
 
     def delete(self, shown: Shown, item_id: int) -> Screen:
         """Take an item out of the library and out of the answer on the screen."""
@@ -135,6 +143,3 @@ def deleted_note(number: int) -> str:
 
 def _number(k: float | None) -> int:
     return max(1, min(int(k or 12), MAX_RESULTS))
-
-
-__all__ = ["SINGULAR", "Screen", "SearchHandlers", "Shown", "deleted_note", "kinds_of"]

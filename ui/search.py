@@ -9,7 +9,7 @@ import gradio as gr
 
 from index.types import Kind
 from ui.bar import bar
-from ui.handlers import Screen, SearchHandlers, Shown
+from ui.handlers import EACH, OVERALL, Screen, SearchHandlers, Shown, Wanted
 from ui.studio import MAX_RESULTS, Studio
 from ui.uploads import uploaded_path
 from ui.words import ON_CLICK, PLURAL
@@ -72,6 +72,14 @@ def build_search(studio: Studio, top: gr.HTML) -> SearchTab:
             scale=0,
             min_width=0,
         )
+        order = gr.Radio(
+            [("best of each kind", EACH), ("combined", OVERALL)],
+            value=EACH,
+            label="Order",
+            elem_id="order",
+            scale=0,
+            min_width=0,
+        )
         number = gr.Number(
             12, label="Results", minimum=1, maximum=MAX_RESULTS, precision=0, elem_id="number", scale=0, min_width=140
         )
@@ -81,28 +89,28 @@ def build_search(studio: Studio, top: gr.HTML) -> SearchTab:
     results = gr.HTML(elem_id="results", js_on_load=ON_CLICK, apply_default_css=False)
     greeting = gr.HTML(elem_id="greeting", js_on_load=ON_CLICK, apply_default_css=False)
     shown = gr.State(Shown())
-    asked, drawn = [words, image, audio, kinds, number], [notice, stages, results, shown, top]
+    asked, drawn = [words, image, audio, kinds, number, order], [notice, stages, results, shown, top]
     _bind(handlers, asked, drawn, (go, clear))
     _bind_greeting(handlers, asked, drawn, greeting)
     return SearchTab(words, greeting)
 
 
 def _bind(handlers: SearchHandlers, asked: list[Any], drawn: list[Any], buttons: tuple[gr.Button, gr.Button]) -> None:
-    words, image, audio, kinds, number = asked
+    words, image, audio, *wanted = asked
     notice, _, results, shown, _ = drawn
     go, clear = buttons
 
     def search(*asked: Any) -> tuple[Any, ...]:
-        return _parts(handlers, handlers.search(*asked))
+        return _parts(handlers, _search(handlers, *asked))
 
     def refine(shown: Shown, *asked: Any) -> tuple[Any, ...]:
-        """The same question with other kinds or another number of results."""
+        """The same question with other kinds, another number of results or another order."""
         if shown.answer and shown.answer.question.like is not None:
-            return _parts(handlers, handlers.like(shown.answer.question.like, asked[3], asked[4]))
+            return _parts(handlers, handlers.like(shown.answer.question.like, Wanted(*asked[3:])))
         return search(*asked)
 
-    def like(kinds: list[str], number: float | None, event: gr.EventData) -> tuple[Any, ...]:
-        return _parts(handlers, handlers.like(int(event.id), kinds, number))
+    def like(kinds: list[str], number: float | None, order: str, event: gr.EventData) -> tuple[Any, ...]:
+        return _parts(handlers, handlers.like(int(event.id), Wanted(kinds, number, order)))
 
     def delete(shown: Shown, event: gr.EventData) -> tuple[Any, ...]:
         return _parts(handlers, handlers.delete(shown, int(event.id)))
@@ -114,8 +122,8 @@ def _bind(handlers: SearchHandlers, asked: list[Any], drawn: list[Any], buttons:
         return ("", None, None, *_parts(handlers, handlers.welcome()))
 
     gr.on([words.submit, go.click], search, asked, drawn, **PRIVATE, concurrency_limit=4)
-    gr.on([image.input, audio.input, kinds.input, number.input], refine, [shown, *asked], drawn, **REFINE)
-    results.like(like, [kinds, number], drawn, **PRIVATE)
+    gr.on([image.input, audio.input, *(control.input for control in wanted)], refine, [shown, *asked], drawn, **REFINE)
+    results.like(like, wanted, drawn, **PRIVATE)
     results.delete(delete, [shown], drawn, **PRIVATE)
     notice.undo(undo, [shown], drawn, **PRIVATE)
     clear.click(cleared, None, [words, image, audio, *drawn], **PRIVATE)
@@ -126,7 +134,7 @@ def _bind_greeting(handlers: SearchHandlers, asked: list[Any], drawn: list[Any],
         return str(event.words)
 
     def search(*asked: Any) -> tuple[Any, ...]:
-        return _parts(handlers, handlers.search(*asked))
+        return _parts(handlers, _search(handlers, *asked))
 
     def samples() -> str:
         handlers.studio.add_samples()
@@ -139,6 +147,10 @@ def _bind_greeting(handlers: SearchHandlers, asked: list[Any], drawn: list[Any],
     greeting.example_select(example, None, [asked[0]], **PRIVATE).then(search, asked, drawn, **PRIVATE)
     greeting.copy(samples, None, [greeting], **PRIVATE)
     greeting.stop(stop, None, [greeting], **PRIVATE)
+
+
+def _search(handlers: SearchHandlers, words: str, image: str | None, audio: str | None, *wanted: Any) -> Screen:
+    return handlers.search(words, image, audio, Wanted(*wanted))
 
 
 def _parts(handlers: SearchHandlers, screen: Screen) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from tests.index.fakes import picture, text
 from ui import cards
 from ui.about import about
 from ui.bar import bar
-from ui.handlers import SearchHandlers, Shown, kinds_of
+from ui.handlers import OVERALL, SearchHandlers, Shown, Wanted, kinds_of
 from ui.library_handlers import LibraryHandlers
 from ui.table import View
 from ui.tray import banner, tray
@@ -33,7 +33,7 @@ def shown_names(html):
 
 class TestSearch:
     def test_an_answer_has_cards_and_the_cost_of_each_stage(self, search):
-        screen = search.search("red", None, None, ALL, 3)
+        screen = search.search("red", None, None, Wanted(ALL, 3))
         assert shown_names(screen.results)[:2] == ["cherry.png", "fire.md"]
         assert re.search(r'data-kind="image" data-score="0\.9\d+".*?class="score"[^>]*>0\.9\d\d<', screen.results)
         assert "A red, red flame." in screen.results
@@ -41,7 +41,7 @@ class TestSearch:
             assert stage in screen.stages
 
     def test_nothing_asked_shows_the_greeting(self, search):
-        screen = search.search("  ", None, None, ALL, 12)
+        screen = search.search("  ", None, None, Wanted(ALL, 12))
         assert (screen.results, screen.stages, screen.shown) == ("", "", Shown())
         assert "Try" in search.greeting()
 
@@ -51,40 +51,49 @@ class TestSearch:
     def test_a_fault_is_said_in_place(self, search, tmp_path):
         broken = tmp_path / "x.png"
         broken.write_bytes(b"no picture")
-        screen = search.search("", str(broken), None, ALL, 12)
+        screen = search.search("", str(broken), None, Wanted(ALL, 12))
         assert 'role="alert"' in screen.results and "The picture is not a picture" in screen.results
 
     def test_no_kind_chosen_means_all(self, search):
         assert kinds_of([]) == frozenset(Kind)
-        assert len(shown_names(search.search("red", None, None, [], 12).results)) == 6
+        assert len(shown_names(search.search("red", None, None, Wanted([], 12)).results)) == 6
+
+    def test_the_order_of_each_kind_shows_all_kinds_and_the_other_the_best(self, search, files):
+        for number in range(8):
+            picture(files / "more" / f"{number}.png", (255, number, 0))
+        assert search.studio.add([files / "more"], "more").over.wait(10)
+        each = search.search("red", None, None, Wanted(ALL, 3))
+        assert re.findall(r'data-kind="(\w+)"', each.results) == ["image", "document", "audio"]
+        overall = search.search("red", None, None, Wanted(ALL, 3, OVERALL))
+        assert re.findall(r'data-kind="(\w+)"', overall.results) == ["image"] * 3
 
     def test_kinds_filter(self, search):
-        assert shown_names(search.search("red", None, None, ["audio"], 12).results) == ["bird.wav", "drum.wav"]
+        assert shown_names(search.search("red", None, None, Wanted(["audio"], 12)).results) == ["bird.wav", "drum.wav"]
 
     @pytest.mark.parametrize("k", [0, None, 1e9, -4])
     def test_a_strange_number_of_results_is_brought_into_range(self, search, k):
-        assert 1 <= len(shown_names(search.search("red", None, None, ALL, k).results)) <= 6
+        assert 1 <= len(shown_names(search.search("red", None, None, Wanted(ALL, k)).results)) <= 6
 
     def test_delete_and_undo(self, search):
-        screen = search.search("red", None, None, ALL, 12)
+        screen = search.search("red", None, None, Wanted(ALL, 12))
         item = screen.shown.answer.hits.hits[0].item
         screen = search.delete(screen.shown, item.id)
         assert "Deleted 1 item" in screen.notice and "Undo" in screen.notice
         assert "cherry.png" not in shown_names(screen.results)
-        assert "cherry.png" not in shown_names(search.search("red", None, None, ALL, 12).results)
+        assert "cherry.png" not in shown_names(search.search("red", None, None, Wanted(ALL, 12)).results)
         screen = search.undo(screen.shown)
         assert shown_names(screen.results)[0] == "cherry.png"
-        assert shown_names(search.search("red", None, None, ALL, 12).results)[0] == "cherry.png"
+        assert shown_names(search.search("red", None, None, Wanted(ALL, 12)).results)[0] == "cherry.png"
 
     def test_like_this(self, search):
-        item = search.search("red", None, None, ALL, 12).shown.answer.hits.hits[0].item
-        screen = search.like(item.id, ["document"], 12)
+        item = search.search("red", None, None, Wanted(ALL, 12)).shown.answer.hits.hits[0].item
+        screen = search.like(item.id, Wanted(["document"]))
         assert shown_names(screen.results)[0] == "fire.md"
         assert "nearest to cherry.png" in screen.results
 
     def test_items_without_vectors_are_told(self, search):
         search.studio.switch("shades", "int8", "CPU", lambda step: None)
-        screen = search.search("red", None, None, ALL, 12)
+        screen = search.search("red", None, None, Wanted(ALL, 12))
         assert 'role="alert"' in screen.results and "button" in screen.results
         assert "6 items not embedded for Shades (fake) yet" in banner(search.studio)
 
@@ -96,12 +105,12 @@ def test_what_users_write_never_becomes_html(studio, tmp_path):
     assert studio.add([tmp_path / "evil"], "<i>job</i>").over.wait(10)
     search, shelf = SearchHandlers(studio), LibraryHandlers(studio)
     for html in (
-        search.search("red", None, None, ALL, 12).results,
+        search.search("red", None, None, Wanted(ALL, 12)).results,
         shelf.table("", "", View()),
         tray(studio),
     ):
         assert not [raw for raw in (evil, name, "<i>job</i>", "<img src=x") if raw in html]
-    assert safe(evil) in search.search("red", None, None, ALL, 12).results
+    assert safe(evil) in search.search("red", None, None, Wanted(ALL, 12)).results
     assert safe(name) in shelf.table("", "", View())
 
 
@@ -111,7 +120,7 @@ def test_names_that_are_no_text_can_be_shown(studio, tmp_path):
     (folder / "caf\udce9.txt").write_text("red")
     assert studio.add([folder], "odd").over.wait(10)
     LibraryHandlers(studio).table("", "", View()).encode()
-    SearchHandlers(studio).search("red", None, None, ALL, 12).results.encode()
+    SearchHandlers(studio).search("red", None, None, Wanted(ALL, 12)).results.encode()
 
 
 class TestLibrary:
@@ -206,8 +215,8 @@ def test_strange_names_of_uploads_stay_in_their_folder(tmp_path):
 class TestBar:
     def test_it_tells_what_runs_and_how_fast(self, filled):
         assert "no search yet" in bar(filled)
-        SearchHandlers(filled).search("red", None, None, ALL, 12)
-        SearchHandlers(filled).search("blue", None, None, ALL, 12)
+        SearchHandlers(filled).search("red", None, None, Wanted(ALL, 12))
+        SearchHandlers(filled).search("blue", None, None, Wanted(ALL, 12))
         html = bar(filled)
         assert re.search(r"last <b>[\d.]+ ms</b>", html) and "p50" in html and "p95" in html
         assert "6 items" in html and "CPU</b> f32" in html
@@ -240,7 +249,7 @@ def test_about_lists_models_devices_and_storage(filled):
 
 
 def test_stages_add_up(filled):
-    run = SearchHandlers(filled).search("red", None, None, ALL, 12).shown.answer.run
+    run = SearchHandlers(filled).search("red", None, None, Wanted(ALL, 12)).shown.answer.run
     assert sum(ms for _, ms in cards._parts(run)) == pytest.approx(run.total, abs=0.06)
 
 
