@@ -49,7 +49,7 @@
   document.addEventListener('click', (event) => {
     for (const name of Object.keys(slots)) if (event.target.closest(slots[name].button)) show(name, !isOpen(name));
     const fold = event.target.closest('[data-toggle]');
-    if (fold) fold.setAttribute('aria-expanded', document.documentElement.classList.toggle(fold.dataset.toggle));
+    if (fold) fold.setAttribute('aria-expanded', $(fold.dataset.toggle).classList.toggle('open'));
     if (event.target.closest('#clear')) Object.keys(slots).forEach((name) => show(name, false));
     if (event.target.closest('.example, [data-event=like]')) window.scrollTo({top: 0, behavior: 'instant'});
   });
@@ -64,14 +64,14 @@
   document.addEventListener('dragover', (event) => {
     if (searching() && [...(event.dataTransfer?.types ?? [])].includes('Files')) {
       event.preventDefault();
-      document.documentElement.classList.add('dropping');
+      $('#ask').classList.add('dropping');
     }
   });
   document.addEventListener('dragleave', (event) => {
-    if (!event.relatedTarget) document.documentElement.classList.remove('dropping');
+    if (!event.relatedTarget) $('#ask')?.classList.remove('dropping');
   });
   document.addEventListener('drop', (event) => {
-    document.documentElement.classList.remove('dropping');
+    $('#ask')?.classList.remove('dropping');
     if (searching() && event.dataTransfer?.files.length) attachFirst([...event.dataTransfer.files], event);
   }, true);
   // One sound at a time.

@@ -28,25 +28,25 @@ sync();
 def bar(studio: Studio) -> str:
     """The whole bar as HTML."""
     switching = studio.jobs.active("switch")
-    offered, setup = studio.choices(), studio.setup
+    offered, setup = studio.choices(), studio.wanted
     selects = (
-        _select("Model", "model", offered.models, setup.model, bool(switching))
-        + _select("Precision", "precision", offered.precisions, setup.precision, bool(switching))
-        + _select("Device", "device", offered.devices, setup.device, bool(switching))
+        _select("Model", "model", offered.models, setup.model)
+        + _select("Precision", "precision", offered.precisions, setup.precision)
+        + _select("Device", "device", offered.devices, setup.device)
     )
     return (
         '<div class="bar"><div class="brand">Triptych</div>'
         f'<div class="latency" title="Wall time of searches with this setup, first runs apart">{_latency(studio)}</div>'
         f'<div class="items">{count(sum(studio.library.count().values()), "item")}</div>'
-        '<button type="button" class="fold plain" data-toggle="bar-open">setup</button>'
+        '<button type="button" class="fold plain" data-toggle="#bar">setup</button>'
         f'<div class="selects">{selects}</div><div class="chips">{_chips(studio)}</div>'
         f"{_state(switching, studio)}</div>"
     )
 
 
-def _select(label: str, field: str, entries: Iterable[Choice], current: str, locked: bool) -> str:
+def _select(label: str, field: str, entries: Iterable[Choice], current: str) -> str:
     options = "".join(_option(entry, current) for entry in entries)
-    attributes = f'data-field="{field}" data-value="{safe(current)}"{" disabled" if locked else ""}'
+    attributes = f'data-field="{field}" data-value="{safe(current)}"'
     return f"<label><span>{label}</span><select {attributes}>{options}</select></label>"
 
 

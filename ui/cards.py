@@ -77,7 +77,7 @@ def stages(run: Run, figures: Mapping[str, StageFigures], first: Sequence[Run] =
     return (
         f'<div class="stages" aria-label="Time of each stage"><div class="stack" aria-hidden="true">{bar}</div>'
         f'<ul>{legend}{cold}<li class="sum">total <b>{milliseconds(run.total)} ms</b></li>'
-        '<li><button type="button" class="plain quiet" data-toggle="figures-open">p50, p95</button></li></ul>'
+        '<li><button type="button" class="plain quiet" data-toggle="#stages">p50, p95</button></li></ul>'
         f"{_figures(run, figures, first)}</div>"
     )
 

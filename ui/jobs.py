@@ -137,7 +137,7 @@ class Jobs:
                 work(job)
             job.state = JobState.CANCELLED if job.stop.is_set() else JobState.DONE
         except TriptychError as error:
-            job.state, job.message = JobState.FAILED, str(error)
+            job.state, job.message = JobState.CANCELLED if job.stop.is_set() else JobState.FAILED, str(error)
         except Exception as error:  # noqa: BLE001  on a thread of its own: whatever broke must reach the page
             job.state, job.message = JobState.FAILED, f"{type(error).__name__}: {error}"
         finally:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import gradio as gr
 
-from embedding.errors import TriptychError
 from ui import bar
 from ui.about import about
 from ui.api import build_api
@@ -58,12 +57,7 @@ def build_page(studio: Studio) -> gr.Blocks:
 def _bind_bar(studio: Studio, frame: Frame) -> None:
     def choose(event: gr.EventData) -> str:
         """A drop-down was changed: switch in the background, everything else as it is."""
-        wanted = {"model": studio.setup.model, "precision": studio.setup.precision, "device": studio.setup.device}
-        wanted[str(event.field)] = str(event.value)
-        try:
-            studio.start_switch(**wanted)
-        except TriptychError as error:
-            gr.Warning(str(error))
+        studio.start_switch(**{**asdict(studio.wanted), str(event.field): str(event.value)})
         return bar.bar(studio)
 
     def pull(event: gr.EventData) -> str:

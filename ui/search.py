@@ -118,15 +118,14 @@ def _bind(handlers: SearchHandlers, asked: list[Any], drawn: list[Any], buttons:
     def undo(shown: Shown) -> tuple[Any, ...]:
         return _parts(handlers, handlers.undo(shown))
 
-    def cleared() -> tuple[Any, ...]:
-        return ("", None, None, *_parts(handlers, handlers.welcome()))
-
     gr.on([words.submit, go.click], search, asked, drawn, **PRIVATE, concurrency_limit=4)
     gr.on([image.input, audio.input, *(control.input for control in wanted)], refine, [shown, *asked], drawn, **REFINE)
     results.like(like, wanted, drawn, **PRIVATE)
     results.delete(delete, [shown], drawn, **PRIVATE)
     notice.undo(undo, [shown], drawn, **PRIVATE)
-    clear.click(cleared, None, [words, image, audio, *drawn], **PRIVATE)
+    # In the browser, at once: an answer of the server could come after the next words are typed.
+    clear.click(None, None, [words, image, audio, *drawn[:3]], js="() => ['', null, null, '', '', '']", **PRIVATE)
+    clear.click(lambda: Shown(), None, [shown], **PRIVATE)
 
 
 def _bind_greeting(handlers: SearchHandlers, asked: list[Any], drawn: list[Any], greeting: gr.HTML) -> None:

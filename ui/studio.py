@@ -91,7 +91,7 @@ class Studio:
         self.jobs = Jobs()
         self.offered = OFFERED
         self._embedder = embedder
-        self._setup = _setup_of(embedder)
+        self._setup = self._wanted = _setup_of(embedder)
         self._turnstile = Turnstile()
         self._switching = threading.Lock()
         self._packages = engines.packages()
@@ -105,13 +105,18 @@ class Studio:
         return self._setup
 
     @property
+    def wanted(self) -> Setup:
+        """What was chosen last: what is in use, or what a switch under way leads to."""
+        return self._wanted
+
+    @property
     def embedder(self) -> Embedder:
         """The embedder in use."""
         return self._embedder
 
     def choices(self) -> Choices:
         """What the drop-downs offer, with reasons for what cannot be chosen."""
-        return choices(self._packages, self._devices, self._setup)
+        return choices(self._packages, self._devices, self._wanted)
 
     def packages(self, refresh: bool = False) -> tuple[PackageRow, ...]:
         """Rows of all known packages; `refresh` looks at the models folder again."""
@@ -233,16 +238,23 @@ class Studio:
     # ---- switching
 
     def start_switch(self, model: str, precision: str, device: str) -> Job:
-        """Switch in the background. LibraryError when another switch runs."""
-        if self.jobs.active("switch"):
-            raise LibraryError("Another switch is under way: wait until it is done.")
+        """Switch in the background. The newest wish wins: a switch that is under way stops at its next step."""
+        for older in self.jobs.active("switch"):
+            self.jobs.cancel(older.id)
+        self._wanted = Setup(model, precision_of(self._packages, model, precision) or precision, device)
 
         def work(job: Job) -> None:
             def step(text: str) -> None:
+                if job.stop.is_set():
+                    raise TriptychError("Another choice was made meanwhile.")
                 job.step = text
                 self.jobs.touch()
 
-            job.message = self.switch(model, precision, device, step)
+            try:
+                job.message = self.switch(model, precision, device, step)
+            finally:
+                if not job.stop.is_set():
+                    self._wanted = self._setup
 
         return self.jobs.start("switch", model, work, unit="steps")
 

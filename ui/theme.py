@@ -8,6 +8,8 @@ import gradio as gr
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "DejaVu Sans", "sans-serif")
+# Gradio confines style.css to what stands above the footer.
+FOOT = "footer :is(button, a, .divider) { color: var(--soft) !important; opacity: 1 !important; }"
 MONO = ("ui-monospace", "Consolas", "DejaVu Sans Mono", "monospace")
 
 
@@ -69,4 +71,4 @@ def theme() -> gr.themes.Base:
 def page_head() -> str:
     """Script of the page (keys, paste, drop), inline because it is small and must work offline."""
     script = (ASSETS / "page.js").read_text(encoding="utf-8")
-    return f'<meta name="color-scheme" content="light dark"><script>{script}</script>'
+    return f"<style>{FOOT}</style><script>{script}</script>"

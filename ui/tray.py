@@ -92,10 +92,13 @@ def banner(studio: Studio) -> str:
 
 
 def _pending(studio: Studio) -> str:
-    waiting = 0 if studio.jobs.active("embed", "ingest") else studio.pending()
+    title = studio.embedder.card.title
+    for job in studio.jobs.active("embed"):
+        text = f"Embedding for {title}: {_amount(job)}. Searches answer from what is done."
+        return note(text, "warn", button("stop", "Stop", job=job.id))
+    waiting = 0 if studio.jobs.active("ingest") else studio.pending()
     if not waiting:
         return ""
-    title = studio.embedder.card.title
     text = f"{count(waiting, 'item')} not embedded for {title} yet. Searches answer from what is done."
     return note(text, "warn", button("submit", "Embed them now", "solid"))
 

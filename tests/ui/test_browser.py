@@ -246,6 +246,7 @@ def test_a_person_adds_searches_filters_deletes_and_switches(page, tmp_path):
 
     # another precision, and back
     page.get_by_label("Precision").select_option("int8")
+    expect(page.locator("#bar .state")).to_have_text("", timeout=30_000)
     expect(page.locator("#bar select[data-field=precision]")).to_have_value("int8")
     page.get_by_label("Model").select_option("nano")
     expect(page.locator("#banner")).to_contain_text("nano is a small model", timeout=30_000)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from embedding.errors import LibraryError, MediaError, PackageError, SpaceError, TriptychError
+from embedding.errors import MediaError, PackageError, SpaceError, TriptychError
 from index.types import Kind
 from tests.index.fakes import picture, sound
 from tests.ui.conftest import names
@@ -171,16 +171,19 @@ class TestSwitch:
         filled.switch("colours", "fp32", "CPU", lambda step: None)
         assert filled.setup.precision == "int8"
 
-    def test_a_second_switch_is_refused_while_one_runs(self, filled):
+    def test_the_newest_choice_wins_and_searches_are_answered_meanwhile(self, filled):
         gate = threading.Event()
         load = filled.engines.load
         filled.engines.load = lambda *args: (gate.wait(10), load(*args))[1]
-        job = filled.start_switch("shades", "int8", "CPU")
-        with pytest.raises(LibraryError, match="Another switch"):
-            filled.start_switch("shades", "fp16", "CPU")
-        assert names(filled.search(Question("red")))[0] == "cherry.png", "searches are answered meanwhile"
+        first = filled.start_switch("shades", "int8", "CPU")
+        assert (filled.wanted.model, filled.setup.model) == ("shades", "colours")
+        second = filled.start_switch("shades", "fp16", "CPU")
+        assert names(filled.search(Question("red")))[0] == "cherry.png"
         gate.set()
-        assert job.over.wait(10) and job.state == "done"
+        assert first.over.wait(10) and second.over.wait(10)
+        assert (first.state, second.state) == ("cancelled", "done")
+        assert str(filled.setup) == str(filled.wanted) == "shades · fp16 · CPU"
+        assert [one.closed for one in filled.engines.loaded] == [True, False]
 
     def test_searches_and_an_ingest_go_on_through_many_switches(self, filled, tmp_path):
         """The fake fails when it is used after close, and so would this test."""
