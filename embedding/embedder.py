@@ -23,13 +23,17 @@ from embedding.types import Audio, Embeddings, Failure, Item, Media, Modality, R
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How a model is loaded: folder of compiled graphs (None: no cache), plugins.xml, LATENCY or THROUGHPUT, and the
-    seconds after which a call of the device is given up."""
+    """How a model is loaded: folder of compiled graphs (None: no cache), plugins.xml, LATENCY or THROUGHPUT, the
+    seconds after which a call of the device is given up, and the instruction of queries (None: the model's own).
+
+    Documents keep their instruction, so that another one asks the same vectors of the same space.
+    """
 
     cache_dir: Path | None = None
     plugins: Path | None = None
     performance: Performance = Performance.LATENCY
     timeout: float = 120.0
+    instruction: str | None = None
 
 
 # Padded tokens of one text batch: bounds the memory of attention, whatever the number of texts.
@@ -165,6 +169,7 @@ def load_embedder(
     """Load a package and compile its towers. PackageError and DeviceError say what exists and what to do."""
     options = options or LoadOptions()
     info = packages.find(name, precision, Path(models_dir) if models_dir is not None else None)
+    info = replace(info, card=info.card.instructed(options.instruction))
     found = known_devices(device, options.plugins)
     placements = place(tuple(info.package.graphs), device, found, options.performance)
     sessions: dict[str, Routable] = {}

@@ -24,12 +24,16 @@ EXAMPLE_TOKENS = 11
 
 
 def vision_graph(visual: Part) -> ov.Model:
-    """Patches f32 [n, w] and their (row, column) i64 [n, 2] to `image_features` f32 [n / merge^2, dim]."""
+    """Patches f32 [n, w] and their (row, column) i64 [n, 2] to `image_features` f32 [n / merge^2, dim].
+
+    Padding, for devices that need a fixed n, stands at the end with places of -1; its rows mean nothing.
+    """
     tower = _Vision(visual)
     rows, columns = torch.meshgrid(*(torch.arange(size) for size in EXAMPLE_GRID), indexing="ij")
     places = torch.stack([rows, columns], dim=-1).reshape(-1, 2)
     width = tower.patches.in_features
     example = {"pixel_values": torch.randn(len(places), width), "pixel_position_ids": places}
+    places[-4:] = -1
     shapes = {"pixel_values": [-1, width], "pixel_position_ids": [-1, 2]}
     return trace(tower, example, shapes, ["image_features"])
 
@@ -63,20 +67,23 @@ class _Vision(nn.Module):  # type: ignore[misc, unused-ignore]
     def forward(self, pixel_values: torch.Tensor, pixel_position_ids: torch.Tensor) -> torch.Tensor:
         states = self.patches(pixel_values)
         cos, sin = self.rotary(states, pixel_position_ids)
+        seen = (pixel_position_ids[:, 0] >= 0).reshape(1, 1, 1, -1)
         for block in self.blocks:
-            states = states + _attend(block.attn, block.norm1(states), cos, sin)
+            states = states + _attend(block.attn, block.norm1(states), (cos, sin), seen)
             states = states + block.mlp(block.norm2(states))
         return self.merger(states)
 
 
-def _attend(attention: Part, states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """The reference's attention over one picture, without its split by pictures."""
+def _attend(
+    attention: Part, states: torch.Tensor, turns: tuple[torch.Tensor, torch.Tensor], seen: torch.Tensor
+) -> torch.Tensor:
+    """The reference's attention over one picture, without its split by pictures; patches not `seen` are padding."""
     parts = attention.qkv(states).reshape(-1, 3, attention.num_heads, attention.head_dim)
     query, key, value = parts[:, 0], parts[:, 1], parts[:, 2]
-    query, key = apply_rotary_pos_emb_vision(query, key, cos, sin)
+    query, key = apply_rotary_pos_emb_vision(query, key, *turns)
     heads = (part.transpose(0, 1).unsqueeze(0) for part in (query, key, value))
-    seen = functional.scaled_dot_product_attention(*heads, scale=attention.scaling)
-    return attention.proj(seen.squeeze(0).transpose(0, 1).reshape(-1, attention.dim))
+    mixed = functional.scaled_dot_product_attention(*heads, attn_mask=seen, scale=attention.scaling)
+    return attention.proj(mixed.squeeze(0).transpose(0, 1).reshape(-1, attention.dim))
 
 
 class _Embeddings(nn.Module):  # type: ignore[misc, unused-ignore]

@@ -17,8 +17,8 @@ from PIL import Image
 
 from embedding.errors import InferenceError, MediaError, PackageError
 from embedding.tokenizer import load_tokenizer
-from embedding.towers import Session
-from embedding.towers.qwen_images import VisualSettings, patchify
+from embedding.towers import DYNAMIC, Session
+from embedding.towers.qwen_images import VisualSettings, pad_patches, patchify
 from embedding.types import Media, Modality, Prompts, Role, Timings, Vectors
 
 Encode = Callable[[str], list[int]]
@@ -93,6 +93,14 @@ def open_tower(folder: Path, prompts: Prompts, sessions: Mapping[str, Session]) 
     """The family's stages over a package: its config, its tokenizer, and sessions named as its graphs."""
     config = read_config(folder)
     return GmeTower(config, prompts, sessions, load_tokenizer(folder, config.ids.control))
+
+
+def static_shapes(folder: Path, graph: str, tokens: int | None) -> dict[str, tuple[int, ...]]:
+    """Fixed sizes: one picture of the most patches that any has. Texts keep their length."""
+    if graph != "vision":
+        return {}
+    images = read_config(folder).images
+    return {"pixel_values": (images.most_patches, images.patch_width), "pixel_position_ids": (images.most_patches, 2)}
 
 
 class GmeTower:
@@ -179,9 +187,13 @@ class GmeTower:
             raise MediaError("cannot be embedded: this model has no vision tower")
         with timings.stage("preprocess"):
             patches, places = patchify(image, self.config.images)
+            count = len(patches) // self.config.images.merge_size**2
+            static = self._sessions["vision"].inputs["pixel_values"][0]
+            if static != DYNAMIC:
+                patches, places = pad_patches(patches, places, static)
         with timings.stage("vision"):
             found = self._sessions["vision"].run({"pixel_values": patches, "pixel_position_ids": places})
-        rows = np.asarray(found["image_features"], dtype=np.float32)
+        rows = np.asarray(found["image_features"], dtype=np.float32)[:count]
         if not len(rows) or not np.isfinite(rows).all():
             raise InferenceError("The vision tower gave no finite features.")
         return rows

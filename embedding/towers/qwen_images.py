@@ -15,6 +15,7 @@ from PIL import Image
 # The first step's own limits: 4 to 16,384 visual tokens, and at most this ratio of the sides.
 FETCH_TOKENS = (4, 16_384)
 MAX_RATIO = 200
+PAD_PLACE = -1
 
 MEAN = np.array([0.48145466, 0.4578275, 0.40821073], dtype=np.float32)
 DEVIATION = np.array([0.26862954, 0.26130258, 0.27577711], dtype=np.float32)
@@ -34,6 +35,11 @@ class VisualSettings:
     def unit(self) -> int:
         """Side of a visual token in pixels: both sides of a resized picture are multiples of it."""
         return self.patch_size * self.merge_size
+
+    @property
+    def most_patches(self) -> int:
+        """No picture has more patches: a thin one that is scaled up may have nearly twice the least tokens."""
+        return max(self.max_tokens, 2 * self.min_tokens) * self.merge_size**2
 
     @property
     def patch_width(self) -> int:
@@ -83,6 +89,14 @@ def patchify(image: Image.Image, settings: VisualSettings) -> tuple[NDArray[np.f
     blocks = pixels.reshape(down, merge, side, across, merge, side, 3).transpose(0, 3, 1, 4, 6, 2, 5)
     frames = np.repeat(blocks[:, :, :, :, :, None], settings.temporal_patch_size, axis=5)
     return frames.reshape(-1, settings.patch_width), _places(down, across, merge)
+
+
+def pad_patches(
+    patches: NDArray[np.float32], places: NDArray[np.int64], count: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Pad both arrays to `count` patches, for graphs of a static size: zeros, at places of -1."""
+    missing = ((0, count - len(patches)), (0, 0))
+    return np.pad(patches, missing), np.pad(places, missing, constant_values=PAD_PLACE)
 
 
 def _resized(image: Image.Image, size: tuple[int, int]) -> Image.Image:

@@ -11,10 +11,13 @@ import pytest
 
 from embedding import load_embedder
 from embedding.catalog import CARDS, card_named
+from embedding.embedder import Embedder
 from embedding.errors import PackageError
 from embedding.packages import find
+from embedding.plan import Device, place
+from embedding.runtime import Options, Session
 from embedding.tokenizer import load_tokenizer
-from embedding.towers.gme import CONFIG, GmeTower, read_config
+from embedding.towers.gme import CONFIG, GmeTower, read_config, static_shapes
 from embedding.towers.qwen_images import VisualSettings, patchify
 from embedding.types import Audio, Media, Modality, Prompts, Role, Timings
 from tests.golden import inputs
@@ -51,7 +54,7 @@ def embedder():
 class Rows:
     """Stands for the vision graph and gives a fixed number of rows."""
 
-    inputs = {}
+    inputs = {"pixel_values": (-1, 1176)}
 
     def __init__(self, count):
         self._rows = np.ones((count, 32), np.float32)
@@ -172,6 +175,22 @@ def test_pictures_alone_and_with_words(embedder, expected, name):
     assert not result.failures
     assert result.soft_tokens[0] >= 256
     assert cosines(result.vectors[0], expected[name]) >= LEAST_COSINE
+
+
+def test_a_vision_graph_of_a_static_size_gives_the_same(expected):
+    info = find("gme-tiny", "fp32", PACKAGES)
+    sessions = {}
+    for placement in place(tuple(info.package.graphs), "CPU", [Device("CPU")]):
+        shapes = static_shapes(info.path, placement.tower, None) or None
+        sessions[placement.tower] = Session(
+            info.path / info.package.graphs[placement.tower], placement, Options(), shapes
+        )
+    assert sessions["vision"].inputs["pixel_values"] == (4096, 1176)
+    with Embedder(info, "CPU", sessions) as embedder:
+        for name in PICTURES[:4]:
+            media, role = media_of(name)
+            found = embedder.embed([media], role="query" if role == "query" else "document").vectors[0]
+            assert cosines(found, expected[name]) >= LEAST_COSINE
 
 
 @pytest.mark.parametrize(("precision", "least"), [("int8", 0.98), ("int4", 0.7)])

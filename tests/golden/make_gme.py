@@ -50,7 +50,8 @@ def main() -> None:
     model = make_model(tokenizer, GmeDims(), options.seed)
     write_packages(model, tokenizer, PACKAGES, "gme-tiny", VisualSettings())
     reference = GmeReference(model, tokenizer, VisualSettings().max_tokens)
-    (HERE / "gme_tokens.json").write_text(json.dumps(token_cases(reference), indent=1, ensure_ascii=False) + "\n")
+    tokens = json.dumps(token_cases(reference), indent=1, ensure_ascii=False)
+    (HERE / "gme_tokens.json").write_text(tokens + "\n", encoding="utf-8")
     np.savez_compressed(HERE / "gme_vectors.npz", **reference_vectors(reference))
 
 
