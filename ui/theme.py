@@ -63,6 +63,10 @@ def theme() -> gr.themes.Base:
         input_placeholder_color_dark="var(--soft)",
         block_label_text_color="var(--soft)",
         block_label_text_color_dark="var(--soft)",
+        block_title_text_color="var(--soft)",
+        block_title_text_color_dark="var(--soft)",
+        body_text_color_subdued="var(--soft)",
+        body_text_color_subdued_dark="var(--soft)",
         block_info_text_color="var(--soft)",
         block_info_text_color_dark="var(--soft)",
     )

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from gradio_client import Client, handle_file
 from playwright.sync_api import Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -104,6 +105,14 @@ def page(browser, address):
     yield page
     context.close()
     assert not faults
+
+
+@pytest.fixture
+def stocked(page, address):
+    """The page over a library that holds some files of each kind, whatever ran before."""
+    client = Client(address, verbose=False)
+    client.predict([handle_file(file) for file in some_files()], api_name="/add")
+    return page
 
 
 def _foreign(url: str, address: str) -> bool:
@@ -256,7 +265,8 @@ def test_a_person_adds_searches_filters_deletes_and_switches(page, tmp_path):
     assert latency(page) > counted
 
 
-def test_the_keyboard_is_enough(page):
+def test_the_keyboard_is_enough(stocked):
+    page = stocked
     expect(page.get_by_role("textbox", name="Search words")).to_be_focused()
     page.keyboard.type("water")
     page.keyboard.press("Enter")
@@ -272,7 +282,8 @@ def test_the_keyboard_is_enough(page):
     expect(page.get_by_role("textbox", name="Search words")).to_have_value("")
 
 
-def test_a_recorded_sound_is_asked(page):
+def test_a_recorded_sound_is_asked(stocked):
+    page = stocked
     page.context.grant_permissions(["microphone"])
     page.get_by_role("button", name="Sound", exact=True).click()
     page.locator("#ask-sound").get_by_label("Record audio").click()
@@ -291,7 +302,8 @@ def test_a_file_that_is_no_picture_is_told_in_place(page, tmp_path):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_contrast_is_aa(page, address, theme):
+def test_contrast_is_aa(stocked, address, theme):
+    page = stocked
     page.goto(f"{address}/?__theme={theme}")
     ask(page, "an animal")
     expect(page.locator(".card").first).to_be_visible()
@@ -302,7 +314,8 @@ def test_contrast_is_aa(page, address, theme):
         assert page.evaluate(CONTRAST) == []
 
 
-def test_a_phone_shows_one_column_and_a_folded_bar(page):
+def test_a_phone_shows_one_column_and_a_folded_bar(stocked):
+    page = stocked
     page.set_viewport_size({"width": 390, "height": 844})
     ask(page, "an animal")
     expect(page.locator(".card").first).to_be_visible()
