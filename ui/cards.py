@@ -86,9 +86,8 @@ def _figures(run: Run, figures: Mapping[str, StageFigures], first: Sequence[Run]
     """Table of all stages over all searches with this setup; folded until asked for."""
     names = [name for name, _ in _parts(run) if name in figures]
     rows = "".join(_figures_row(name, figures[name]) for name in [*names, TOTAL] if name in figures)
-    cold = (
-        f"<p>First runs with this setup, kept apart: {', '.join(_ms(one.total) for one in first)}.</p>" if first else ""
-    )
+    paid = ", ".join(_ms(one.total) for one in first)
+    cold = f"<p>First runs with this setup, kept apart: {paid} ms.</p>" if paid else ""
     heads = "".join(f"<th>{name}</th>" for name in ("stage", "last ms", "p50", "p95", "n"))
     return f'<div class="figures"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{cold}</div>'
 

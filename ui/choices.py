@@ -31,9 +31,9 @@ class Choices:
 KNOWN_DEVICES = ("CPU", "GPU", "NPU", "AUTO")
 
 
-def choices(packages: Sequence[PackageRow], devices: Sequence[DeviceRow], current: Setup) -> Choices:
-    """Every known model, precision and device; the precisions are those of the current model."""
-    return Choices(_models(packages), _precisions(packages, current.model), _devices(devices))
+def choices(packages: Sequence[PackageRow], devices: Sequence[DeviceRow] | None, current: Setup) -> Choices:
+    """Every known model, precision and device (None: still being looked for); precisions are those of the model."""
+    return Choices(_models(packages), _precisions(packages, current.model), _devices(devices, current.device))
 
 
 def precision_of(packages: Sequence[PackageRow], model: str, wanted: str) -> str | None:
@@ -68,10 +68,12 @@ def _missing(rows: Iterable[PackageRow]) -> str:
     return problems[0] if problems else "not downloaded"
 
 
-def _devices(devices: Sequence[DeviceRow]) -> tuple[Choice, ...]:
-    present = {row.name: row for row in devices}
-    bases = {name.split(".")[0] for name in present} | {"AUTO"}
-    found = [Choice(name, name) for name in present]
+def _devices(devices: Sequence[DeviceRow] | None, current: str) -> tuple[Choice, ...]:
+    if devices is None:
+        others = [name for name in KNOWN_DEVICES if name != current]
+        return (Choice(current, current), *(Choice(name, name, "being looked for") for name in others))
+    found = [Choice(row.name, row.name, row.reason) for row in devices]
+    bases = {row.name.split(".")[0] for row in devices} | {"AUTO"}
     missing = [Choice(name, name, "not on this machine") for name in KNOWN_DEVICES if name not in bases]
-    automatic = [] if "AUTO" in present else [Choice("AUTO", "AUTO")]
+    automatic = [Choice("AUTO", "AUTO")] if all(row.name != "AUTO" for row in devices) else []
     return tuple(found + automatic + missing)

@@ -13,6 +13,8 @@ from enum import StrEnum
 from embedding.errors import TriptychError
 from index.types import Progress, Skipped
 
+KEPT = 30  # finished jobs that stay on the board
+
 
 class JobState(StrEnum):
     """Where a job stands."""
@@ -87,6 +89,9 @@ class Jobs:
         job = Job(next(self._ids), kind, title, unit)
         with self._lock:
             self._jobs[job.id] = job
+            finished = [old for old, one in self._jobs.items() if not one.active]
+            for old in finished[:-KEPT]:
+                del self._jobs[old]
         self.touch()
         pool = self._library if kind in ("ingest", "embed") else self._others
         pool.submit(self._run, job, work)

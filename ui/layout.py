@@ -46,12 +46,19 @@ def build_page(studio: Studio) -> gr.Blocks:
             with gr.Tab("About", id="about", render_children=True) as about_tab:
                 facts = gr.HTML(elem_id="about", js_on_load=ON_CLICK, apply_default_css=False)
         frame = Frame(top, offer, facts)
-        about_tab.select(lambda: about(studio), None, [facts], **PRIVATE)
+        about_tab.select(lambda: _about(studio), None, [facts], **PRIVATE)
         _bind_bar(studio, frame)
         _bind_clock(studio, page, frame, search, library)
         search.greeting.expand(lambda: gr.Tabs(selected="library"), None, [tabs], **PRIVATE)
     page.queue(default_concurrency_limit=8)
     return page
+
+
+def _about(studio: Studio) -> str:
+    """The tab over what lies in the models folder now: a package may have been put there by hand."""
+    studio.packages(refresh=True)
+    studio.jobs.touch()
+    return about(studio)
 
 
 def _bind_bar(studio: Studio, frame: Frame) -> None:

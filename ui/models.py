@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from embedding.types import Modality
 
 if TYPE_CHECKING:
-    from embedding.embedder import Embedder
+    from embedding.embedder import Embedder, LoadOptions
     from embedding.packages import PackageInfo
 
 
@@ -36,11 +36,12 @@ class PackageRow:
 
 @dataclass(frozen=True)
 class DeviceRow:
-    """A device that can be chosen."""
+    """A device that is present; `reason` says why it cannot be used all the same."""
 
     name: str
     full_name: str
     version: str = ""
+    reason: str = ""
 
 
 class Engines(Protocol):
@@ -60,10 +61,11 @@ class Engines(Protocol):
 
 
 class Shelf:
-    """Models of this machine: the built-in one, and what lies in the models folder."""
+    """Models of this machine: the built-in one, and what lies in the models folder; `options` go to every load."""
 
-    def __init__(self, models_dir: Path) -> None:
+    def __init__(self, models_dir: Path, options: LoadOptions | None = None) -> None:
         self.models_dir = models_dir
+        self.options = options
 
     def packages(self) -> tuple[PackageRow, ...]:
         """Every known package, read anew from the disk."""
@@ -72,16 +74,17 @@ class Shelf:
         return tuple(_row(info) for info in list_packages(self.models_dir))
 
     def devices(self) -> tuple[DeviceRow, ...]:
-        """What OpenVINO finds."""
+        """What OpenVINO finds, each tried in a process of its own."""
         from embedding.devices import find_devices
 
-        return tuple(DeviceRow(device.name, device.full_name, device.version) for device in find_devices())
+        found = find_devices(self.options.plugins if self.options else None)
+        return tuple(DeviceRow(device.name, device.full_name, device.version, device.reason) for device in found)
 
     def load(self, model: str, precision: str, device: str) -> Embedder:
         """Compile the towers of a package on a device."""
         from embedding import load_embedder
 
-        return load_embedder(model, precision, device, self.models_dir)
+        return load_embedder(model, precision, device, self.models_dir, self.options)
 
     def pull(self, model: str, precision: str, progress: Callable[[int, int, str], None]) -> None:
         """Download a package into the models folder."""

@@ -95,7 +95,7 @@ class Studio:
         self._turnstile = Turnstile()
         self._switching = threading.Lock()
         self._packages = engines.packages()
-        self._devices = engines.devices()
+        self._devices: tuple[DeviceRow, ...] | None = None
 
     # ---- what runs
 
@@ -126,8 +126,13 @@ class Studio:
 
     @property
     def devices(self) -> tuple[DeviceRow, ...]:
-        """Devices of this machine, read at the start."""
-        return self._devices
+        """Devices of this machine; empty until they were looked for."""
+        return self._devices or ()
+
+    def find_devices(self) -> None:
+        """Look for devices. It takes a second or more, so the page opens before."""
+        self._devices = self.engines.devices()
+        self.jobs.touch()
 
     # ---- searching
 
@@ -188,8 +193,9 @@ class Studio:
         return self.add(paths, "Sample library", done=self._mark_welcomed)
 
     def welcome(self) -> None:
-        """Warm the towers; on the very first start index the sample library too. Returns at once."""
-        self.jobs.start("warm", "Warm up", lambda job: self._warm(job), unit="towers")
+        """Warm the towers and look for devices; on the very first start add the sample library. Returns at once."""
+        self.jobs.start("warm", "Warm up", self._warm, unit="towers")
+        self.jobs.start("devices", "Look for devices", lambda job: self.find_devices(), unit="devices")
         if self.settings.samples and not self._welcomed.exists() and not sum(self.library.count().values()):
             self.add_samples()
 

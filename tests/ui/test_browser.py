@@ -325,6 +325,8 @@ def test_a_phone_shows_one_column_and_a_folded_bar(stocked):
     tab(page, "Search")
     boxes = [card.bounding_box() for card in page.locator(".card").all()]
     assert len({box["x"] for box in boxes}) == 1 and all(box["width"] > 300 for box in boxes)
+    page.mouse.wheel(0, 600)
+    page.wait_for_function("scrollY > 100 && document.querySelector('#bar').getBoundingClientRect().top === 0")
     expect(page.get_by_label("Model")).to_be_hidden()
     page.get_by_role("button", name="setup").click()
     expect(page.get_by_label("Model")).to_be_visible()

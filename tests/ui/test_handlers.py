@@ -222,6 +222,7 @@ class TestBar:
         assert "6 items" in html and "CPU</b> f32" in html
 
     def test_what_cannot_be_chosen_is_listed_with_its_reason(self, filled):
+        filled.find_devices()
         html = bar(filled)
         assert re.search(r'<option value="embeddinggemma-2" disabled>EmbeddingGemma 2: not downloaded</option>', html)
         assert re.search(r'<option value="GPU" disabled>GPU: not on this machine</option>', html)
@@ -242,6 +243,7 @@ def test_the_banner_offers_the_larger_model_and_says_how_when_offline(filled):
 
 
 def test_about_lists_models_devices_and_storage(filled):
+    filled.find_devices()
     html = about(filled)
     assert "not a replacement for EmbeddingGemma 2" in html
     assert "python app.py models pull embeddinggemma-2 --precision int8" in html

@@ -218,6 +218,8 @@ class TestSwitch:
 
 
 def test_choices_say_why_something_cannot_be_chosen(studio):
+    assert {choice.value: choice.reason for choice in studio.choices().devices}["GPU"] == "being looked for"
+    studio.find_devices()
     offered = studio.choices()
     reasons = {choice.value: choice.reason for choice in offered.models}
     assert reasons == {"colours": "", "shades": "", "broken": "", "embeddinggemma-2": "not downloaded"}
