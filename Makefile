@@ -26,6 +26,7 @@ bench: $(VENV)/.installed-run ## Latency of the chosen setups (ARGS="--help")
 
 golden: $(VENV)/.installed-export ## Make the reference arrays of the tests again (needs torch and transformers)
 	$(BIN)/python -m tests.golden.make_golden $(ARGS)
+	$(BIN)/python -m tests.golden.make_gme $(ARGS)
 
 clean: ## Remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

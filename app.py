@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 HOME = Path.home() / ".triptych"
 SAMPLES = Path(__file__).resolve().parent / "assets" / "library"
 VERSION = "0.1.0"
+# Variables of Intel's multimodal-embedding-serving, so that a host set up for it works unchanged.
+INTEL = {
+    "--models-dir": "EMBEDDING_OV_MODELS_DIR",
+    "--model": "EMBEDDING_MODEL_NAME",
+    "--precision": "GME_PRECISION",
+    "--device": "EMBEDDING_DEVICE",
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class Settings:
     port: int = 7860
     root_path: str = ""
     samples: bool = True
+    instruction: str | None = None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -216,6 +224,29 @@ def models_pull(options: argparse.Namespace, settings: Settings) -> int:
     return int(not info.usable)
 
 
+def models_export(options: argparse.Namespace, settings: Settings) -> int:
+    """Make a package from the original checkpoint; it is written whole or not at all, and goes on where it stopped."""
+    from embedding.errors import PackageError
+
+    try:
+        from embedding.export.command import Order, export
+    except ImportError as error:
+        raise PackageError(
+            f"Exporting needs more libraries ({error.name} is missing): run `pip install -r requirements-export.txt`."
+        ) from error
+    out_dir = Path(options.out).expanduser() if options.out else settings.models_dir
+    checkpoint = Path(options.checkpoint).expanduser() if options.checkpoint else None
+    order = Order(
+        options.name, settings.precision or "int8", out_dir, checkpoint, tuple(options.weights), options.accept_drift
+    )
+    info = export(order, _say)
+    if options.json:
+        _print_json(_package(info))
+    else:
+        print(f"{info.card.title} ({info.package.precision}) is in {info.path}")
+    return int(not info.usable)
+
+
 def models_verify(options: argparse.Namespace, settings: Settings) -> int:
     """Check the files of all downloaded packages against the sha256 that was recorded."""
     from embedding import packages
@@ -259,6 +290,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         port=options.port,
         root_path=options.root_path,
         samples=not options.no_samples,
+        instruction=options.instruction or None,
     )
 
 
@@ -272,9 +304,11 @@ def _model(settings: Settings) -> tuple[str, str]:
 def load(settings: Settings) -> Embedder:
     """The embedder that the settings ask for."""
     from embedding import load_embedder
+    from embedding.embedder import LoadOptions
 
     name, precision = _model(settings)
-    return load_embedder(name, precision, settings.device, settings.models_dir)
+    options = LoadOptions(instruction=settings.instruction)
+    return load_embedder(name, precision, settings.device, settings.models_dir, options)
 
 
 def _library(settings: Settings, embed: bool = True) -> Library:
@@ -365,6 +399,13 @@ def _parser(environment: Any) -> argparse.ArgumentParser:
     command = _command(actions, "pull", models_pull, as_json=True)
     command.add_argument("name", metavar="NAME")
     command.add_argument("--endpoint", help="address of a mirror of the hub")
+    command = _command(actions, "export", models_export, as_json=True)
+    command.add_argument("name", metavar="NAME")
+    command.add_argument("--checkpoint", metavar="DIR", help="folder of the original weights; downloaded without it")
+    command.add_argument("--out", metavar="DIR", help="folder that gets the package's folder, the models folder if not")
+    command.add_argument("--accept-drift", action="store_true", help="keep a package below the threshold of drift")
+    weights = "how a part is stored, like language=int4_asym:64 (may be given several times)"
+    command.add_argument("--weights", action="append", default=[], metavar="PART=MODE[:GROUP]", help=weights)
     _command(actions, "verify", models_verify, as_json=True)
     return parser
 
@@ -384,8 +425,9 @@ def _add_settings(parser: argparse.ArgumentParser, environment: Any) -> None:
 
     def flag(name: str, default: Any, text: str, **more: Any) -> None:
         key = "TRIPTYCH_" + name.lstrip("-").replace("-", "_").upper()
-        value = argparse.SUPPRESS if environment is None else environment.get(key, default)
-        parser.add_argument(name, default=value, help=f"{text} ({key})", **more)
+        value = argparse.SUPPRESS if environment is None else _setting(environment, key, INTEL.get(name), default)
+        keys = ", ".join(filter(None, (key, INTEL.get(name))))
+        parser.add_argument(name, default=value, help=f"{text} ({keys})", **more)
 
     flag("--data-dir", str(HOME), f"folder of the library, {HOME} by default", metavar="DIR")
     flag("--models-dir", None, "folder of model packages, `models` in the data folder by default", metavar="DIR")
@@ -395,8 +437,17 @@ def _add_settings(parser: argparse.ArgumentParser, environment: Any) -> None:
     flag("--host", "127.0.0.1", "address to serve at; others than loopback open the library to the network")
     flag("--port", 7860, "port to serve at", type=_port)
     flag("--root-path", "", "path of the page behind a proxy", metavar="PATH")
+    flag("--instruction", None, "what a query asks for, in words, for models that take one", metavar="TEXT")
     off = argparse.SUPPRESS if environment is None else False
     parser.add_argument("--no-samples", action="store_true", default=off, help="do not add the sample library at first")
+
+
+def _setting(environment: Any, key: str, other: str | None, default: Any) -> Any:
+    """Ours wins over the variable of Intel's service, whose precisions and devices may be spelt in other cases."""
+    if key in environment or other is None or not environment.get(other):
+        return environment.get(key, default)
+    value = environment[other]
+    return {"GME_PRECISION": value.lower(), "EMBEDDING_DEVICE": value.upper()}.get(other, value)
 
 
 def _positive(text: str) -> int:

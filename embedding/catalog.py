@@ -58,6 +58,7 @@ class ModelCard:
     builtin: bool = False
     matryoshka: tuple[int, ...] = field(default=())
     checkpoint: str = ""
+    aliases: tuple[str, ...] = ()
     asking: str = "{instruction}"
 
     def instructed(self, instruction: str | None) -> ModelCard:
@@ -164,14 +165,16 @@ CARDS: tuple[ModelCard, ...] = (
         revision="1",
         url="https://huggingface.co/Alibaba-NLP/gme-Qwen2-VL-2B-Instruct",
         checkpoint="Alibaba-NLP/gme-Qwen2-VL-2B-Instruct",
+        aliases=("gme-qwen2-vl-2b-instruct",),
     ),
 )
 
 
 def card_named(name: str, cards: tuple[ModelCard, ...] = CARDS) -> ModelCard:
-    """The card of that name; PackageError naming the known ones."""
+    """The card of that name, or of an alias as hubs spell it; PackageError naming the known ones."""
+    alias = name.split("/")[-1].lower()
     for card in cards:
-        if card.name == name:
+        if card.name == name or alias in card.aliases:
             return card
     raise PackageError(f"There is no model {name!r}; known are {', '.join(card.name for card in cards)}.")
 

@@ -90,6 +90,11 @@ def describe(card: ModelCard, package: Package, models_dir: Path | None) -> Pack
     return PackageInfo(card, package, folder, size, problems)
 
 
+def card(name: str, models_dir: Path | None = None) -> ModelCard:
+    """The card of that name or alias; PackageError naming the known ones."""
+    return card_named(name, cards(models_dir))
+
+
 def find(name: str, precision: str, models_dir: Path | None = None) -> PackageInfo:
     """The package when it can be loaded; PackageError that lists what is missing and the command to run otherwise."""
     card = card_named(name, cards(models_dir))
@@ -110,7 +115,9 @@ def choose(name: str | None, precision: str | None, models_dir: Path | None = No
     """Name and precision to load. Without a name the first downloaded model, else the built-in one; without a precision
     the first of the model's that is here. What was asked for is never replaced."""
     rows = list_packages(models_dir)
-    if name is None:
+    if name is not None:
+        name = card(name, models_dir).name
+    else:
         listed = {card.name for card in CARDS if not card.builtin}
         name = next((row.card.name for row in rows if row.usable and row.card.name in listed), "nano")
     if precision is None:
@@ -152,6 +159,23 @@ def pull(name: str, precision: str, models_dir: Path, hub: Hub | None = None) ->
     except Exception as error:  # the library lets the errors of its HTTP client of the day through
         raise PackageError(_offline(card, package, folder, error)) from error
     return describe(card, package, models_dir)
+
+
+def pull_checkpoint(card: ModelCard, models_dir: Path, tell: Callable[[str], None]) -> Path:
+    """Download the original weights of a model for an export, resumed where it broke off; the folder they are in."""
+    from huggingface_hub import snapshot_download
+
+    folder = models_dir / "checkpoints" / card.checkpoint.replace("/", "--")
+    tell(f"Downloading {card.checkpoint} to {folder}; give --checkpoint DIR when you have it.")
+    try:
+        snapshot_download(card.checkpoint, local_dir=folder, allow_patterns=["*.json", "*.safetensors"])
+    except Exception as error:  # the library lets the errors of its HTTP client of the day through
+        reason = str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__
+        raise PackageError(
+            f"{card.checkpoint} could not be downloaded: {reason}. What has arrived is kept; run the command again, or "
+            "give its folder with --checkpoint DIR."
+        ) from error
+    return folder
 
 
 def _fetch_all(repo: str, folder: Path, commit: str, remote: Remote, hub: Hub) -> None:

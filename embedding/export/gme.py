@@ -40,14 +40,17 @@ SMALL_PICTURES = 256
 
 @dataclass(frozen=True)
 class GmeAbout:
-    """What a package says of itself; `listed` writes the file by which a package without a catalogue row is found."""
+    """What a package says of itself; `source()` where its weights come from, asked once.
+
+    `listed` is what triptych.json says, the file by which a package without a catalogue row is found.
+    """
 
     name: str
     dim: int
     prompts: Prompts
     max_tokens: int = 1800
     images: VisualSettings = field(default_factory=VisualSettings)
-    source: Mapping[str, Any] = field(default_factory=dict)
+    source: Callable[[], Mapping[str, Any]] = dict
     listed: Mapping[str, str] | None = None
 
 
@@ -65,9 +68,9 @@ def gme_job(
     tokenizer: Tokenizer,
     about: GmeAbout,
     storage: Storage,
-    report: bool = True,
+    identity: Mapping[str, Any] | None = None,
 ) -> Job:
-    """The job of one package from makers of the three plain graphs; `report` measures the drift of stored weights."""
+    """The job of one package from makers of the three plain graphs; `identity` sets their weights apart from others."""
     weights = overridden(weights_of(storage.precision, PARTS, storage.group), storage.overrides)
     compressed = any(stored.mode.startswith("int") for stored in weights.values())
 
@@ -82,10 +85,10 @@ def gme_job(
     return Job(
         parts=tuple(Part(name, f"{name}.xml", makers[name]) for name in PARTS),
         weights=weights,
-        source={"name": about.name, **about.source},
+        source={"name": about.name, "checkpoint": identity},
         write_texts=write_texts,
         samples=partial(language_feeds, about.prompts),
-        drift=partial(drift, about.prompts) if report and compressed else None,
+        drift=partial(drift, about.prompts) if compressed else None,
     )
 
 
@@ -105,7 +108,7 @@ def config_of(tokenizer: Tokenizer, about: GmeAbout, stored: Mapping[str, Any]) 
         "ids": ids,
         "images": asdict(about.images),
         **stored,
-        "source": dict(about.source),
+        "source": dict(about.source()),
         "tools": {name: importlib.metadata.version(name) for name in TOOLS},
     }
 

@@ -47,7 +47,7 @@ def write_package(model: Model, tokenizer: Tokenizer, out_dir: Path, precision: 
         _write_graphs(model, staging, precision)
         tokenizer.save(str(staging / "tokenizer.json"))
         _write_json(staging / "config.json", json.loads(model.config.to_json_string(use_diff=False)))
-        _write_json(staging / "processor_config.json", _processor_config(model, about.max_soft_tokens))
+        _write_json(staging / "processor_config.json", processor_config(model, about.max_soft_tokens))
         _write_json(staging / "triptych.json", _manifest(precision, about))
         _replace(staging, out_dir)
     finally:
@@ -75,7 +75,7 @@ def _write_graphs(model: Model, folder: Path, precision: Precision) -> None:
         ov.save_model(graph, path, compress_to_fp16=precision is Precision.FP16)
 
 
-def _processor_config(model: Model, max_soft_tokens: int) -> dict[str, Any]:
+def processor_config(model: Model, max_soft_tokens: int) -> dict[str, Any]:
     """Settings of the picture and sound preprocessing, in the layout of transformers' processor."""
     vision = model.config.vision_config
     features = Gemma4AudioFeatureExtractor().to_dict()

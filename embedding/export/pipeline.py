@@ -60,9 +60,8 @@ class Workshop:
         self.job, self.out_dir, self._tell = job, out_dir, tell
         self.folder = out_dir.parent / f".{out_dir.name}.export"
         self.plain, self.package = self.folder / "plain", self.folder / "package"
-        self._identity = _digest(
-            {**job.source, "openvino": ov.get_version(), "weights": {k: str(v) for k, v in job.weights.items()}}
-        )
+        self._identity = _digest({**job.source, "openvino": ov.get_version()})
+        self._storage = _digest({name: str(weights) for name, weights in job.weights.items()})[:8]
         self._done = self._resumed()
 
     def run(self, accept_drift: bool = False) -> Path:
@@ -70,13 +69,15 @@ class Workshop:
         stages = self._stages()
         for number, (name, stage) in enumerate(stages, start=1):
             where = f"[{number}/{len(stages)}] {name}"
-            if name in self._done:
+            # What names no weights itself is done again when they are stored in another way.
+            key = name if name.startswith(("trace", "store")) else f"{name} {self._storage}"
+            if key in self._done:
                 self._tell(f"{where}: done before")
                 continue
             self._tell(f"{where} ...")
             start = time.monotonic()
             stage()
-            self._mark(name)
+            self._mark(key)
             self._tell(f"{where}: {time.monotonic() - start:.0f} s")
         self._judge(accept_drift)
         put_in_place(self.package, self.out_dir)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 import openvino as ov
@@ -17,7 +18,8 @@ def trace(
 ) -> ov.Model:
     """Trace a module and give its graph the names and the dynamic shapes of the contract."""
     module.eval()
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", torch.jit.TracerWarning)  # what is frozen is meant to be
         graph = ov.convert_model(module, example_input=dict(example))
     by_name = {name: port for port in graph.inputs for name in port.get_names()}
     missing = sorted(set(example) - set(by_name))

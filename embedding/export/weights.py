@@ -60,6 +60,13 @@ def overridden(weights: Mapping[str, Weights], settings: Iterable[str]) -> dict[
     return chosen
 
 
+def check_settings(settings: Iterable[str]) -> None:
+    """PackageError for known-bad settings, before anything is read."""
+    for setting in settings:
+        part, _, text = setting.partition("=")
+        check_known_bad(part, text.partition(":")[0])
+
+
 def check_known_bad(part: str, mode: str) -> None:
     """PackageError with the reason for what is known to destroy a tower."""
     if mode == "w8a8":

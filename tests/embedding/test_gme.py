@@ -13,7 +13,7 @@ from embedding import load_embedder
 from embedding.catalog import CARDS, card_named
 from embedding.embedder import Embedder
 from embedding.errors import PackageError
-from embedding.packages import find
+from embedding.packages import find, list_packages
 from embedding.plan import Device, place
 from embedding.runtime import Options, Session
 from embedding.tokenizer import load_tokenizer
@@ -243,6 +243,17 @@ def test_a_folder_without_its_config_is_refused_with_the_command(tmp_path):
         find("gme-qwen2-vl-2b", "int4", tmp_path)
     with pytest.raises(PackageError, match="models export gme-qwen2-vl-2b --precision int8"):
         find("gme-qwen2-vl-2b", "int8", tmp_path)
+
+
+def test_a_half_made_package_is_never_seen(tmp_path):
+    """The exporter works in a hidden folder beside the package's place, whatever is complete in it."""
+    hidden = tmp_path / ".gme-qwen2-vl-2b-instruct-openvino-int4.export"
+    for inner in ("package", "plain"):
+        shutil.copytree(PACKAGES / "gme-tiny-int4", hidden / inner)
+    rows = [row for row in list_packages(tmp_path) if row.card.family == "gme" and row.path]
+    assert [row for row in rows if hidden in row.path.parents or row.path == hidden] == []
+    with pytest.raises(PackageError, match=r"is not here; run `python app.py models export"):
+        find("gme-qwen2-vl-2b", "int4", tmp_path)
 
 
 @pytest.mark.parametrize(

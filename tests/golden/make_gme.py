@@ -11,6 +11,7 @@ import json
 import random
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +96,7 @@ def write_packages(model: Qwen2VLModel, tokenizer: object, folder: Path, name: s
         if precision is Precision.FP16 and name == "gme-tiny":
             continue
         directory = name if precision is Precision.FP32 else f"{name}-{precision}"
-        job = gme_job(makers, tokenizer, about, Storage(precision, group=32), report=False)
+        job = replace(gme_job(makers, tokenizer, about, Storage(precision, group=32)), drift=None)
         Workshop(job, folder / directory, lambda line: None).run()
         for suffix in (".xml", ".bin"):
             (folder / directory / "openvino_tokenizer.xml").with_suffix(suffix).unlink(missing_ok=True)
