@@ -14,7 +14,8 @@ from embedding.errors import TriptychError
 from index.types import Hit, Item, Kind, shown
 from ui.handlers import kinds_of
 from ui.jobs import Job
-from ui.studio import Answer, Question, Studio
+from ui.question import Answer, Question
+from ui.studio import Studio
 from ui.uploads import Upload, staged, uploaded_path, uploads
 from ui.words import count
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from embedding.errors import TriptychError
 from index.types import Kind
 from ui import cards
-from ui.studio import MAX_RESULTS, Answer, Question, Studio
+from ui.question import Answer, Question
+from ui.studio import MAX_RESULTS, Studio
 from ui.tray import running
 from ui.words import PLURAL, button, count, note, safe
 

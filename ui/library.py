@@ -54,6 +54,18 @@ class LibraryTab:
 def build_library(studio: Studio) -> LibraryTab:
     """Lay the tab out and bind its events."""
     handlers = LibraryHandlers(studio)
+    adding = _adding(studio.settings.folders_allowed)
+    tray = gr.HTML(elem_id="tray", js_on_load=ON_CLICK, apply_default_css=False)
+    notice = gr.HTML(elem_id="library-notice", js_on_load=ON_CLICK, apply_default_css=False)
+    filters = [*_filters(), gr.State(View())]
+    table = gr.HTML(elem_id="table", js_on_load=ON_TABLE, apply_default_css=False)
+    _bind_adding(handlers, adding, tray, notice)
+    _bind_table(handlers, filters, table, notice)
+    return LibraryTab(tray, table, filters)
+
+
+def _adding(folders_allowed: bool) -> tuple[gr.File, gr.Textbox, gr.Button, gr.Button]:
+    refusal = None if folders_allowed else "Only when the app listens on this machine alone; upload files instead."
     with gr.Row(elem_id="adding"):
         drop = gr.File(label="Add files", file_count="multiple", elem_id="drop", height=150, scale=3)
         drop.preprocess = uploads  # type: ignore[method-assign, assignment]
@@ -63,27 +75,19 @@ def build_library(studio: Studio) -> LibraryTab:
                 placeholder="/home/me/pictures",
                 elem_id="folder",
                 max_lines=1,
-                interactive=studio.settings.folders_allowed,
-                info=None
-                if studio.settings.folders_allowed
-                else "Only when the app listens on this machine alone; upload files instead.",
+                interactive=folders_allowed,
+                info=refusal,
             )
             with gr.Row():
-                add = gr.Button(
-                    "Add folder", elem_id="add-folder", size="sm", interactive=studio.settings.folders_allowed
-                )
+                add = gr.Button("Add folder", elem_id="add-folder", size="sm", interactive=folders_allowed)
                 samples = gr.Button("Add the sample library", elem_id="add-samples", size="sm")
-    tray = gr.HTML(elem_id="tray", js_on_load=ON_CLICK, apply_default_css=False)
-    notice = gr.HTML(elem_id="library-notice", js_on_load=ON_CLICK, apply_default_css=False)
+    return drop, folder, add, samples
+
+
+def _filters() -> tuple[gr.Radio, gr.Textbox]:
+    kinds = [("all", ""), *((PLURAL[kind], str(kind)) for kind in Kind)]
     with gr.Row(elem_id="filters"):
-        kind = gr.Radio(
-            [("all", ""), *((PLURAL[kind], str(kind)) for kind in Kind)],
-            value="",
-            label="Kind",
-            elem_id="kind-filter",
-            scale=0,
-            min_width=0,
-        )
+        kind = gr.Radio(kinds, value="", label="Kind", elem_id="kind-filter", scale=0, min_width=0)
         text = gr.Textbox(
             label="Name contains",
             placeholder="Name contains",
@@ -92,9 +96,28 @@ def build_library(studio: Studio) -> LibraryTab:
             max_lines=1,
             elem_id="name-filter",
         )
-    table = gr.HTML(elem_id="table", js_on_load=ON_TABLE, apply_default_css=False)
-    view, deleted = gr.State(View()), gr.State(())
-    filters = [kind, text, view]
+    return kind, text
+
+
+def _bind_adding(handlers: LibraryHandlers, adding: tuple[Any, ...], tray: gr.HTML, notice: gr.HTML) -> None:
+    drop, folder, add, samples = adding
+
+    def stop(event: gr.EventData) -> str:
+        return handlers.cancel(int(event.job))
+
+    def dismiss(event: gr.EventData) -> str:
+        return handlers.dismiss(int(event.job))
+
+    drop.upload(handlers.add_uploads, [drop], [drop, tray], **PRIVATE)
+    gr.on([add.click, folder.submit], handlers.add_folder, [folder], [folder, tray, notice], **PRIVATE)
+    samples.click(handlers.add_samples, None, [tray], **PRIVATE)
+    tray.stop(stop, None, [tray], **PRIVATE)
+    tray.clear(dismiss, None, [tray], **PRIVATE)
+
+
+def _bind_table(handlers: LibraryHandlers, filters: list[Any], table: gr.HTML, notice: gr.HTML) -> None:
+    kind, text, view = filters
+    deleted = gr.State(())
 
     def sort(kind: str, text: str, view: View, event: gr.EventData) -> tuple[str, View]:
         return handlers.sort(kind, text, view, str(event.order))
@@ -105,31 +128,8 @@ def build_library(studio: Studio) -> LibraryTab:
     def delete(kind: str, text: str, view: View, event: gr.EventData) -> tuple[str, str, tuple[int, ...]]:
         return handlers.delete(kind, text, view, [int(item) for item in event.ids])
 
-    drop.upload(handlers.add_uploads, [drop], [drop, tray], **PRIVATE)
-    gr.on([add.click, folder.submit], handlers.add_folder, [folder], [folder, tray, notice], **PRIVATE)
-    samples.click(handlers.add_samples, None, [tray], **PRIVATE)
-    gr.on(
-        [kind.change, text.change],
-        handlers.filter,
-        [kind, text, view],
-        [table, view],
-        **PRIVATE,
-        trigger_mode="always_last",
-    )
+    gr.on([kind.change, text.change], handlers.filter, filters, [table, view], **PRIVATE, trigger_mode="always_last")
     table.select(sort, filters, [table, view], **PRIVATE)
     table.expand(page, filters, [table, view], **PRIVATE)
     table.delete(delete, filters, [table, notice, deleted], **PRIVATE)
     notice.undo(handlers.undo, [*filters, deleted], [table, notice, deleted], **PRIVATE)
-    _bind_tray(handlers, tray)
-    return LibraryTab(tray, table, filters)
-
-
-def _bind_tray(handlers: LibraryHandlers, tray: gr.HTML) -> None:
-    def stop(event: gr.EventData) -> str:
-        return handlers.cancel(int(event.job))
-
-    def dismiss(event: gr.EventData) -> str:
-        return handlers.dismiss(int(event.job))
-
-    tray.stop(stop, None, [tray], **PRIVATE)
-    tray.clear(dismiss, None, [tray], **PRIVATE)

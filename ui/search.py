@@ -29,6 +29,20 @@ class SearchTab:
 def build_search(studio: Studio, top: gr.HTML) -> SearchTab:
     """Lay the tab out and bind its events; `top` is the bar of the page, which shows what a search cost."""
     handlers = SearchHandlers(studio)
+    words, go = _ask_row()
+    image, audio = _attachments()
+    wanted, clear = _options()
+    notice = gr.HTML(elem_id="notice", js_on_load=ON_CLICK, apply_default_css=False)
+    stages = gr.HTML(elem_id="stages", js_on_load=None, apply_default_css=False)
+    results = gr.HTML(elem_id="results", js_on_load=ON_CLICK, apply_default_css=False)
+    greeting = gr.HTML(elem_id="greeting", js_on_load=ON_CLICK, apply_default_css=False)
+    asked, drawn = [words, image, audio, *wanted], [notice, stages, results, gr.State(Shown()), top]
+    _bind(handlers, asked, drawn, (go, clear))
+    _bind_greeting(handlers, asked, drawn, greeting)
+    return SearchTab(words, greeting)
+
+
+def _ask_row() -> tuple[gr.Textbox, gr.Button]:
     with gr.Row(elem_id="ask", equal_height=True):
         words = gr.Textbox(
             label="Search words",
@@ -43,6 +57,11 @@ def build_search(studio: Studio, top: gr.HTML) -> SearchTab:
         gr.Button("Picture", elem_id="show-picture", scale=0, min_width=88)
         gr.Button("Sound", elem_id="show-sound", scale=0, min_width=88)
         go = gr.Button("Search", variant="primary", elem_id="go", scale=0, min_width=96)
+    return words, go
+
+
+def _attachments() -> tuple[gr.Image, gr.Audio]:
+    """A picture and a sound, both as files: Gradio's arrays lose EXIF and turn 24-bit sound into noise."""
     with gr.Row(elem_id="attach"):
         image = gr.Image(
             label="Picture",
@@ -63,36 +82,21 @@ def build_search(studio: Studio, top: gr.HTML) -> SearchTab:
             waveform_options=gr.WaveformOptions(waveform_color="#8aa0b8", waveform_progress_color="#0072b2"),
         )
     image.preprocess = uploaded_path  # type: ignore[method-assign]
+    return image, audio
+
+
+def _options() -> tuple[list[Any], gr.Button]:
+    """Which answers count: kinds, number, order; and the way back to nothing asked."""
+    kinds, orders = [(PLURAL[kind], str(kind)) for kind in Kind], [("best of each kind", EACH), ("combined", OVERALL)]
+    slim: dict[str, Any] = {"scale": 0, "min_width": 0}
     with gr.Row(elem_id="options"):
-        kinds = gr.CheckboxGroup(
-            [(PLURAL[kind], str(kind)) for kind in Kind],
-            value=[str(kind) for kind in Kind],
-            label="Kinds",
-            elem_id="kinds",
-            scale=0,
-            min_width=0,
-        )
-        order = gr.Radio(
-            [("best of each kind", EACH), ("combined", OVERALL)],
-            value=EACH,
-            label="Order",
-            elem_id="order",
-            scale=0,
-            min_width=0,
-        )
+        chosen = gr.CheckboxGroup(kinds, value=[value for _, value in kinds], label="Kinds", elem_id="kinds", **slim)
+        order = gr.Radio(orders, value=EACH, label="Order", elem_id="order", **slim)
         number = gr.Number(
             12, label="Results", minimum=1, maximum=MAX_RESULTS, precision=0, elem_id="number", scale=0, min_width=140
         )
         clear = gr.Button("Clear", elem_id="clear", scale=0, min_width=72, size="sm")
-    notice = gr.HTML(elem_id="notice", js_on_load=ON_CLICK, apply_default_css=False)
-    stages = gr.HTML(elem_id="stages", apply_default_css=False, js_on_load=None)
-    results = gr.HTML(elem_id="results", js_on_load=ON_CLICK, apply_default_css=False)
-    greeting = gr.HTML(elem_id="greeting", js_on_load=ON_CLICK, apply_default_css=False)
-    shown = gr.State(Shown())
-    asked, drawn = [words, image, audio, kinds, number, order], [notice, stages, results, shown, top]
-    _bind(handlers, asked, drawn, (go, clear))
-    _bind_greeting(handlers, asked, drawn, greeting)
-    return SearchTab(words, greeting)
+    return [chosen, number, order], clear
 
 
 def _bind(handlers: SearchHandlers, asked: list[Any], drawn: list[Any], buttons: tuple[gr.Button, gr.Button]) -> None:

@@ -100,5 +100,6 @@ class _Announcing(uvicorn.Server):
         for listener in self.servers:
             for bound in listener.sockets:
                 host, port = bound.getsockname()[:2]
-                sys.stderr.write(f"Triptych listens on http://{host}:{port}\n")
+                name = f"[{host}]" if ":" in host else host
+                sys.stderr.write(f"Triptych listens on http://{name}:{port}\n")
         sys.stderr.flush()

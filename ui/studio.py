@@ -6,78 +6,31 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from embedding.errors import LibraryError, MediaError, TriptychError
 from embedding.media import decode_audio, decode_image
 from embedding.types import Media, Modality, Timings
-from index.types import Hits, Kind, Progress, Query
+from index.types import Progress, Query
 from ui.choices import Choices, choices, precision_of
 from ui.jobs import Job, Jobs, follow
 from ui.latency import LatencyLog, Run, Setup
 from ui.models import DeviceRow, Engines, PackageRow
+from ui.question import Answer, Question, StudioSettings
 from ui.switching import Turnstile, probe, probe_inputs
 
 if TYPE_CHECKING:
     from embedding.embedder import Embedder
     from index import Library
 
+__all__ = ["Studio", "StudioSettings"]
 Decoded = TypeVar("Decoded")
 
 SAMPLES = Path(__file__).resolve().parent.parent / "assets" / "library"
 OFFERED = "embeddinggemma-2"  # the model that the banner offers while the built-in one is in use
 MAX_RESULTS = 200
 CLOSE_TIMEOUT = 120.0  # seconds that a replaced embedder may still be used by a call that began before the swap
-
-
-@dataclass(frozen=True)
-class StudioSettings:
-    """Folders (`samples` None: the first start adds none), and whether the page takes paths of this machine."""
-
-    data_dir: Path
-    models_dir: Path
-    samples: Path | None = None
-    folders_allowed: bool = True
-
-    @property
-    def uploads(self) -> Path:
-        """Where the web server puts what browsers send."""
-        return self.data_dir / "uploads"
-
-    @property
-    def incoming(self) -> Path:
-        """Where uploads wait for the ingest that copies them into the library."""
-        return self.data_dir / "incoming"
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a person asks: words, a picture or sound file, words with one of them, or an item to find the like of."""
-
-    words: str = ""
-    image: Path | None = None
-    audio: Path | None = None
-    like: int | None = None
-    kinds: frozenset[Kind] = frozenset(Kind)
-    k: int = 12
-    balanced: bool = True
-
-    @property
-    def empty(self) -> bool:
-        """Nothing was asked."""
-        return not (self.words.strip() or self.image or self.audio or self.like is not None)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Hits, what the search cost, and what ran."""
-
-    question: Question
-    hits: Hits
-    run: Run
-    setup: Setup
 
 
 class Studio:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import gradio as gr
@@ -11,6 +12,33 @@ SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "DejaVu
 # Gradio confines style.css to what stands above the footer.
 FOOT = "footer :is(button, a, .divider) { color: var(--soft) !important; opacity: 1 !important; }"
 MONO = ("ui-monospace", "Consolas", "DejaVu Sans Mono", "monospace")
+
+
+# Colours are those of style.css, where both themes define the same names; so each holds for `..._dark` too.
+LOOK = {
+    "body_background_fill": "var(--page)",
+    "body_text_color": "var(--ink)",
+    "block_background_fill": "transparent",
+    "block_border_width": "0px",
+    "block_label_background_fill": "transparent",
+    "block_shadow": "none",
+    "input_background_fill": "var(--panel)",
+    "input_border_color": "var(--line)",
+    "button_primary_background_fill": "var(--accent)",
+    "button_primary_background_fill_hover": "var(--accent-strong)",
+    "button_primary_text_color": "var(--on-accent)",
+    "button_secondary_background_fill": "var(--panel)",
+    "button_border_width": "1px",
+    "button_secondary_border_color": "var(--line-strong)",
+    "button_secondary_background_fill_hover": "var(--page)",
+    "button_secondary_text_color": "var(--ink)",
+    "checkbox_background_color": "var(--panel)",
+    "input_placeholder_color": "var(--soft)",
+    "block_label_text_color": "var(--soft)",
+    "block_title_text_color": "var(--soft)",
+    "body_text_color_subdued": "var(--soft)",
+    "block_info_text_color": "var(--soft)",
+}
 
 
 def theme() -> gr.themes.Base:
@@ -26,50 +54,8 @@ def theme() -> gr.themes.Base:
         font=fonts,
         font_mono=mono,
     )
-    return base.set(
-        body_background_fill="var(--page)",
-        body_background_fill_dark="var(--page)",
-        body_text_color="var(--ink)",
-        body_text_color_dark="var(--ink)",
-        block_background_fill="transparent",
-        block_background_fill_dark="transparent",
-        block_border_width="0px",
-        block_label_background_fill="transparent",
-        block_label_background_fill_dark="transparent",
-        block_shadow="none",
-        input_background_fill="var(--panel)",
-        input_background_fill_dark="var(--panel)",
-        input_border_color="var(--line)",
-        input_border_color_dark="var(--line)",
-        button_primary_background_fill="var(--accent)",
-        button_primary_background_fill_dark="var(--accent)",
-        button_primary_background_fill_hover="var(--accent-strong)",
-        button_primary_background_fill_hover_dark="var(--accent-strong)",
-        button_primary_text_color="var(--on-accent)",
-        button_primary_text_color_dark="var(--on-accent)",
-        button_secondary_background_fill="var(--panel)",
-        button_secondary_background_fill_dark="var(--panel)",
-        button_border_width="1px",
-        button_border_width_dark="1px",
-        button_secondary_border_color="var(--line-strong)",
-        button_secondary_border_color_dark="var(--line-strong)",
-        button_secondary_background_fill_hover="var(--page)",
-        button_secondary_background_fill_hover_dark="var(--page)",
-        button_secondary_text_color="var(--ink)",
-        button_secondary_text_color_dark="var(--ink)",
-        checkbox_background_color="var(--panel)",
-        checkbox_background_color_dark="var(--panel)",
-        input_placeholder_color="var(--soft)",
-        input_placeholder_color_dark="var(--soft)",
-        block_label_text_color="var(--soft)",
-        block_label_text_color_dark="var(--soft)",
-        block_title_text_color="var(--soft)",
-        block_title_text_color_dark="var(--soft)",
-        body_text_color_subdued="var(--soft)",
-        body_text_color_subdued_dark="var(--soft)",
-        block_info_text_color="var(--soft)",
-        block_info_text_color_dark="var(--soft)",
-    )
+    known = inspect.signature(base.set).parameters
+    return base.set(**LOOK, **{f"{name}_dark": value for name, value in LOOK.items() if f"{name}_dark" in known})
 
 
 def page_head() -> str:

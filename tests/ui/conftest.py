@@ -5,7 +5,8 @@ import pytest
 from index import Library
 from tests.index.fakes import picture, sound, text
 from tests.ui.fakes import FakeShelf, StudioEmbedder
-from ui.studio import Studio, StudioSettings
+from ui.question import StudioSettings
+from ui.studio import Studio
 
 
 @pytest.fixture

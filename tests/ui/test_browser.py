@@ -85,6 +85,7 @@ def address(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
+    expect.set_options(timeout=30_000)  # a machine under load takes its time
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield browser
@@ -96,7 +97,7 @@ def page(browser, address):
     """A fresh window that fails the test when the page asks another host for something or breaks in a script."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(30_000)
     faults = []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("request", lambda request: faults.append(request.url) if _foreign(request.url, address) else None)
@@ -242,23 +243,23 @@ def test_a_person_adds_searches_filters_deletes_and_switches(page, tmp_path):
 
     # another model: the bar follows, its items are embedded on demand, and its latency is counted apart
     page.get_by_label("Model").select_option("gemma-tiny")
-    expect(page.locator("#bar select[data-field=model]")).to_have_value("gemma-tiny", timeout=30_000)
-    expect(page.locator("#bar .latency")).to_have_text("no search yet", timeout=30_000)
+    expect(page.locator("#bar select[data-field=model]")).to_have_value("gemma-tiny")
+    expect(page.locator("#bar .latency")).to_have_text("no search yet")
     expect(page.locator("#banner")).to_contain_text("9 items not embedded")
     ask(page, "an animal")
     expect(page.locator("#results [role=alert]")).to_be_visible()
     page.get_by_role("button", name="Embed them now").click()
-    expect(page.locator("#banner .note.warn")).to_have_count(0, timeout=30_000)
+    expect(page.locator("#banner .note.warn")).to_have_count(0)
     ask(page, "an animal")
     expect(page.locator(".card")).to_have_count(3)
     expect(page.locator("#bar .latency")).to_contain_text("n 1")
 
     # another precision, and back
     page.get_by_label("Precision").select_option("int8")
-    expect(page.locator("#bar .state")).to_have_text("", timeout=30_000)
+    expect(page.locator("#bar .state")).to_have_text("")
     expect(page.locator("#bar select[data-field=precision]")).to_have_value("int8")
     page.get_by_label("Model").select_option("nano")
-    expect(page.locator("#banner")).to_contain_text("nano is a small model", timeout=30_000)
+    expect(page.locator("#banner")).to_contain_text("nano is a small model")
     ask(page, "an animal")
     expect(page.locator(".card")).to_have_count(3)
     expect(page.locator("#bar .latency")).to_contain_text(re.compile(r"n \d+"))

@@ -8,7 +8,7 @@ from embedding.errors import MediaError, PackageError, SpaceError, TriptychError
 from index.types import Kind
 from tests.index.fakes import picture, sound
 from tests.ui.conftest import names
-from ui.studio import Question
+from ui.question import Question
 
 
 def test_words_find_all_kinds(filled):
