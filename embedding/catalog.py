@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from embedding.errors import PackageError
 from embedding.types import Modality, Precision, Prompts
@@ -179,7 +180,7 @@ def card_named(name: str, cards: tuple[ModelCard, ...] = CARDS) -> ModelCard:
     raise PackageError(f"There is no model {name!r}; known are {', '.join(card.name for card in cards)}.")
 
 
-def local_card(name: str, precision: Precision, directory: str, about: Mapping[str, str]) -> ModelCard:
+def local_card(name: str, precision: Precision, directory: str, about: Mapping[str, Any]) -> ModelCard:
     """The card of a package that no row lists: a folder put into the models folder, with a triptych.json."""
     family = about.get("family", "gemma")
     return ModelCard(
@@ -193,6 +194,7 @@ def local_card(name: str, precision: Precision, directory: str, about: Mapping[s
         licence=about.get("licence", "not stated"),
         description=about.get("description", "A package found in the models folder."),
         revision=about.get("version", "1"),
+        matryoshka=tuple(int(size) for size in about.get("matryoshka", ())),
         asking=_GEMMA_ASKING if family == "gemma" else "{instruction}",
     )
 

@@ -13,7 +13,7 @@ from PIL import Image
 from embedding import packages, runtime
 from embedding.catalog import PREPROCESSING_VERSION, ModelCard
 from embedding.devices import cache_folder, known_devices
-from embedding.errors import InferenceError, MediaError, TriptychError
+from embedding.errors import InferenceError, MediaError, PackageError, TriptychError
 from embedding.packages import PackageInfo
 from embedding.plan import Performance, Placement, place
 from embedding.routing import Routable, RoutedSession
@@ -23,10 +23,11 @@ from embedding.types import Audio, Embeddings, Failure, Item, Media, Modality, R
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How a model is loaded: folder of compiled graphs (None: no cache), plugins.xml, LATENCY or THROUGHPUT, the
-    seconds after which a call of the device is given up, and the instruction of queries (None: the model's own).
+    """How a model is loaded: folder of compiled graphs (None: no cache), plugins.xml, LATENCY or THROUGHPUT, and the
+    seconds after which a call of the device is given up.
 
-    Documents keep their instruction, so that another one asks the same vectors of the same space.
+    None stands for the model's own: instruction of queries (documents keep theirs, so the space stays the same), most
+    soft tokens of a picture, and size of the vectors (a prefix, for models trained so).
     """
 
     cache_dir: Path | None = None
@@ -34,6 +35,8 @@ class LoadOptions:
     performance: Performance = Performance.LATENCY
     timeout: float = 120.0
     instruction: str | None = None
+    image_budget: int | None = None
+    dim: int | None = None
 
 
 # Padded tokens of one text batch: bounds the memory of attention, whatever the number of texts.
@@ -51,13 +54,17 @@ def unit(vectors: Vectors) -> Vectors:
 class Embedder:
     """A loaded model on a device. Safe to call from several threads; close it to give its memory back."""
 
-    def __init__(self, info: PackageInfo, device: str, sessions: dict[str, Routable]) -> None:
+    def __init__(
+        self, info: PackageInfo, device: str, sessions: dict[str, Routable], options: LoadOptions | None = None
+    ) -> None:
         assert info.path is not None
-        tower = family(info.card.family).open_tower(info.path, info.card.prompts, sessions)
+        options = options or LoadOptions()
+        opened = family(info.card.family).open_tower
+        tower = opened(info.path, info.card.prompts, sessions, options.image_budget)
         self.card: ModelCard = replace(info.card, dim=tower.dim, modalities=tower.modalities)
         self.precision = info.package.precision
         self.device = device
-        self.dim = tower.dim
+        self.dim = _checked_dim(self.card, options.dim)
         self.modalities = tower.modalities
         self.max_seconds = tower.max_seconds
         self.max_tokens = tower.max_tokens
@@ -66,7 +73,7 @@ class Embedder:
             revision=info.card.revision,
             prompts=info.card.prompts.digest,
             preprocessing=f"{PREPROCESSING_VERSION}.{tower.preprocessing}",
-            dim=tower.dim,
+            dim=self.dim,
         )
         self.plan = tuple(session.plan() for session in sessions.values())
         self._tower = tower
@@ -129,9 +136,9 @@ class Embedder:
     def _pool(self, batch: Sequence[Prepared], timings: Timings) -> Vectors:
         with timings.stage("text"):
             vectors = self._tower.pool(batch)
-        if vectors.shape != (len(batch), self.dim):
-            raise InferenceError(f"The model gave shape {vectors.shape} where ({len(batch)}, {self.dim}) was due.")
-        return unit(vectors)
+        if vectors.shape != (len(batch), self.card.dim):
+            raise InferenceError(f"The model gave shape {vectors.shape} where ({len(batch)}, {self.card.dim}) was due.")
+        return unit(vectors[:, : self.dim])
 
     def _checked(self, item: Item) -> Media:
         media = as_media(item)
@@ -176,11 +183,21 @@ def load_embedder(
     try:
         for placement in placements:
             sessions[placement.tower] = _open(info, placement, options)
-        return Embedder(info, device, sessions)
+        return Embedder(info, device, sessions, options)
     except BaseException:
         for session in sessions.values():
             session.close()
         raise
+
+
+def _checked_dim(card: ModelCard, dim: int | None) -> int:
+    """The size of the vectors; PackageError when the model was not trained for a prefix of that size."""
+    sizes = {card.dim, *(size for size in card.matryoshka if size < card.dim)}
+    if dim is None or dim in sizes:
+        return dim or card.dim
+    raise PackageError(
+        f"{card.title} has no vectors of {dim} numbers; it has {', '.join(map(str, sorted(sizes, reverse=True)))}."
+    )
 
 
 def _open(info: PackageInfo, placement: Placement, options: LoadOptions) -> Routable:
@@ -193,7 +210,8 @@ def _open(info: PackageInfo, placement: Placement, options: LoadOptions) -> Rout
     graph = info.path / info.package.graphs[placement.tower]
     if not (placement.static_patches or placement.static_tokens):
         return runtime.Session(graph, placement, how)
-    static = family(info.card.family).static_shapes(info.path, placement.tower, placement.static_tokens)
+    shapes = family(info.card.family).static_shapes
+    static = shapes(info.path, placement.tower, placement.static_tokens, options.image_budget)
     session = runtime.Session(graph, placement, how, static)
     if placement.fallback is None or placement.static_tokens is None:
         return session

@@ -283,7 +283,7 @@ def _subfolders(models_dir: Path | None) -> Iterator[Path]:
             yield from sorted(path for path in root.iterdir() if path.is_dir())
 
 
-def _about(folder: Path) -> dict[str, str] | None:
+def _about(folder: Path) -> dict[str, Any] | None:
     """What a package says of itself, or None when it says nothing usable."""
     about = _load(folder / ABOUT)
     if not isinstance(about.get("name"), str) or about.get("precision") not in set(Precision):

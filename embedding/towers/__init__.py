@@ -62,10 +62,14 @@ class Tower(Protocol):
 class Family(Protocol):
     """What a file of a family offers."""
 
-    def open_tower(self, folder: Path, prompts: Prompts, sessions: Mapping[str, Session]) -> Tower:
-        """The stages over a package, sessions by the names of the package's graphs."""
+    def open_tower(
+        self, folder: Path, prompts: Prompts, sessions: Mapping[str, Session], image_budget: int | None = None
+    ) -> Tower:
+        """The stages over a package, sessions by graph; `image_budget` is the most soft tokens of a picture."""
 
-    def static_shapes(self, folder: Path, graph: str, tokens: int | None) -> Mapping[str, tuple[int, ...]]:
+    def static_shapes(
+        self, folder: Path, graph: str, tokens: int | None, image_budget: int | None = None
+    ) -> Mapping[str, tuple[int, ...]]:
         """Sizes of a graph's inputs for devices that need them fixed: so many tokens, or the image budget."""
 
 

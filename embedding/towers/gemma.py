@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -129,21 +129,31 @@ class Prepared:
     note: str = ""
 
 
-def open_tower(folder: Path, prompts: Prompts, sessions: Mapping[str, Session]) -> GemmaTower:
+def open_tower(
+    folder: Path, prompts: Prompts, sessions: Mapping[str, Session], image_budget: int | None = None
+) -> GemmaTower:
     """The family's stages over a package: its config, its tokenizer, and sessions named as its graphs."""
-    config = read_config(folder)
+    config = _with_budget(read_config(folder), image_budget)
     return GemmaTower(config, prompts, sessions, load_tokenizer(folder, config.control_ids))
 
 
-def static_shapes(folder: Path, graph: str, tokens: int | None) -> dict[str, tuple[int, ...]]:
+def static_shapes(
+    folder: Path, graph: str, tokens: int | None, image_budget: int | None = None
+) -> dict[str, tuple[int, ...]]:
     """Fixed sizes: one text of so many tokens and no media, or one picture of the whole budget of patches."""
-    config = read_config(folder)
+    config = _with_budget(read_config(folder), image_budget)
     if graph == "vision":
         budget, width = config.images.max_patches, 3 * config.images.patch_size**2
         return {"pixel_values": (1, budget, width), "pixel_position_ids": (1, budget, 2)}
     if graph == "text" and tokens is not None:
         return {"input_ids": (1, tokens), "attention_mask": (1, tokens)}
     return {}
+
+
+def _with_budget(config: GemmaConfig, image_budget: int | None) -> GemmaConfig:
+    if image_budget is None:
+        return config
+    return replace(config, images=replace(config.images, max_soft_tokens=image_budget))
 
 
 class GemmaTower:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -89,18 +89,28 @@ class Prepared:
         return len(self.ids)
 
 
-def open_tower(folder: Path, prompts: Prompts, sessions: Mapping[str, Session]) -> GmeTower:
+def open_tower(
+    folder: Path, prompts: Prompts, sessions: Mapping[str, Session], image_budget: int | None = None
+) -> GmeTower:
     """The family's stages over a package: its config, its tokenizer, and sessions named as its graphs."""
-    config = read_config(folder)
+    config = _with_budget(read_config(folder), image_budget)
     return GmeTower(config, prompts, sessions, load_tokenizer(folder, config.ids.control))
 
 
-def static_shapes(folder: Path, graph: str, tokens: int | None) -> dict[str, tuple[int, ...]]:
+def static_shapes(
+    folder: Path, graph: str, tokens: int | None, image_budget: int | None = None
+) -> dict[str, tuple[int, ...]]:
     """Fixed sizes: one picture of the most patches that any has. Texts keep their length."""
     if graph != "vision":
         return {}
-    images = read_config(folder).images
+    images = _with_budget(read_config(folder), image_budget).images
     return {"pixel_values": (images.most_patches, images.patch_width), "pixel_position_ids": (images.most_patches, 2)}
+
+
+def _with_budget(config: GmeConfig, image_budget: int | None) -> GmeConfig:
+    if image_budget is None:
+        return config
+    return replace(config, images=replace(config.images, max_tokens=image_budget))
 
 
 class GmeTower:

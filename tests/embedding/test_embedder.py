@@ -13,8 +13,8 @@ from PIL import Image
 from embedding import Audio, Embedder, Media, Modality, Role, load_embedder
 from embedding import embedder as embedder_module
 from embedding.doctor import probe_inputs
-from embedding.embedder import unit
-from embedding.errors import DeviceError, InferenceError
+from embedding.embedder import LoadOptions, unit
+from embedding.errors import DeviceError, InferenceError, PackageError
 from embedding.types import Timings
 
 PACKAGES = Path(__file__).parent.parent / "fixtures" / "packages"
@@ -197,3 +197,20 @@ def test_unit_refuses_what_is_no_vector() -> None:
     for row in ([0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]):
         with pytest.raises(InferenceError):
             unit(np.array([row], np.float32))
+
+
+def test_shorter_vectors_are_the_normalised_prefix(tiny: Embedder) -> None:
+    with load_embedder("gemma-tiny", "fp32", models_dir=PACKAGES, options=LoadOptions(dim=48)) as short:
+        assert short.dim == 48 and short.space != tiny.space
+        inputs = [*texts(3), *probe_inputs().values()]
+        np.testing.assert_allclose(short.embed(inputs).vectors, unit(tiny.embed(inputs).vectors[:, :48]), atol=1e-5)
+    with pytest.raises(PackageError, match=r"no vectors of 50 numbers; it has 96, 48, 24"):
+        load_embedder("gemma-tiny", "fp32", models_dir=PACKAGES, options=LoadOptions(dim=50))
+
+
+def test_image_budget_sets_the_number_of_soft_tokens(tiny: Embedder) -> None:
+    picture = Image.effect_noise((640, 480), 80).convert("RGB")
+    with load_embedder("gemma-tiny", "fp32", models_dir=PACKAGES, options=LoadOptions(image_budget=280)) as large:
+        assert large.space != tiny.space
+        assert 200 < large.embed([picture]).soft_tokens[0] <= 280
+    assert tiny.embed([picture]).soft_tokens[0] <= 70
