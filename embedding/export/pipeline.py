@@ -21,6 +21,7 @@ import openvino as ov
 from embedding.errors import PackageError
 from embedding.export.drift import DriftReport
 from embedding.export.weights import Weights, save
+from embedding.packages import RECORD
 
 Tell = Callable[[str], None]
 Feeds = list[dict[str, Any]]
@@ -80,6 +81,7 @@ class Workshop:
             self._mark(key)
             self._tell(f"{where}: {time.monotonic() - start:.0f} s")
         self._judge(accept_drift)
+        write_json(self.package / RECORD, record_of(self.package))
         put_in_place(self.package, self.out_dir)
         shutil.rmtree(self.folder)
         return self.out_dir
@@ -151,6 +153,16 @@ class Workshop:
     def _mark(self, stage: str) -> None:
         self._done.add(stage)
         write_json(self.folder / "state.json", {"identity": self._identity, "done": sorted(self._done)})
+
+
+def record_of(folder: Path) -> dict[str, Any]:
+    """Size and sha256 of every file, as `models verify` checks them."""
+    files = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != RECORD):
+        with path.open("rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        files[path.relative_to(folder).as_posix()] = {"size": path.stat().st_size, "sha256": sha256}
+    return {"repo": "", "revision": "", "files": files}
 
 
 def put_in_place(made: Path, out_dir: Path) -> None:

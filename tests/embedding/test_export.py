@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ from embedding.export.command import Order, export
 from embedding.export.drift import compare, vectors
 from embedding.export.sessions import GraphSession
 from embedding.export.weights import overridden, weights_of
-from embedding.packages import list_packages
+from embedding.packages import find, list_packages, verify
 from embedding.tokenizer import load_tokenizer
 from embedding.towers.gme import GmeTower, read_config
 from embedding.types import Media, Modality, Precision
@@ -100,6 +101,17 @@ def test_drift_report_is_true_when_recomputed(int8, checkpoint, tmp_path):
         assert row["cosine_min"] == pytest.approx(again["kinds"][kind]["cosine_min"], abs=1e-4)
         assert row["cosine_mean"] == pytest.approx(again["kinds"][kind]["cosine_mean"], abs=1e-4)
     assert report["top1_agreement"] == pytest.approx(again["top1_agreement"])
+
+
+def test_a_changed_file_is_found_by_verify(int8, tmp_path):
+    folder = tmp_path / "gme-qwen2-vl-2b-instruct-openvino"
+    shutil.copytree(int8 / folder.name, folder)
+    info = find(NAME, "int8", tmp_path)
+    assert verify(info) == ()
+    weights = bytearray((folder / "vision.bin").read_bytes())
+    weights[100] ^= 1
+    (folder / "vision.bin").write_bytes(weights)
+    assert verify(info) == ("vision.bin has another sha256 than the downloaded one",)
 
 
 def test_a_package_that_is_there_is_reused(int8, checkpoint):

@@ -23,6 +23,7 @@ from embedding.embedder import Embedder
 from embedding.export.gme import GmeAbout, Storage, gme_job
 from embedding.export.pipeline import Workshop
 from embedding.export.towers_gme import embeddings_graph, language_graph, vision_graph
+from embedding.packages import RECORD
 from embedding.towers.qwen_images import VisualSettings
 from embedding.types import Media, Precision, Prompts, Role
 from tests.golden import inputs
@@ -98,8 +99,8 @@ def write_packages(model: Qwen2VLModel, tokenizer: object, folder: Path, name: s
         directory = name if precision is Precision.FP32 else f"{name}-{precision}"
         job = replace(gme_job(makers, tokenizer, about, Storage(precision, group=32)), drift=None)
         Workshop(job, folder / directory, lambda line: None).run()
-        for suffix in (".xml", ".bin"):
-            (folder / directory / "openvino_tokenizer.xml").with_suffix(suffix).unlink(missing_ok=True)
+        for unneeded in ("openvino_tokenizer.xml", "openvino_tokenizer.bin", RECORD):
+            (folder / directory / unneeded).unlink(missing_ok=True)
 
 
 def token_cases(reference: GmeReference) -> list[dict[str, object]]:
