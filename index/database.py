@@ -59,8 +59,8 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._write_lock = threading.RLock()
-        self._read_lock = threading.RLock()
+        self._write_lock = threading.Lock()
+        self._read_lock = threading.Lock()
         with self._told():
             self._writer = _connect(path)
             try:
@@ -147,10 +147,14 @@ def advance(connection: sqlite3.Connection) -> tuple[str, str]:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.create_function("folded", 1, lambda text: str(text).casefold(), deterministic=True)
-    connection.execute("PRAGMA foreign_keys = ON")
-    # FULL: a commit survives a power cut too. It costs one flush a file, which inference dwarfs.
-    connection.execute("PRAGMA synchronous = FULL")
+    try:
+        connection.create_function("folded", 1, lambda text: str(text).casefold(), deterministic=True)
+        connection.execute("PRAGMA foreign_keys = ON")
+        # FULL: a commit survives a power cut too. It costs one flush a file, which inference dwarfs.
+        connection.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -52,11 +52,13 @@ def read(path: bytes, limits: Limits) -> Source:
             size = os.fstat(stream.fileno()).st_size
             if size > limits.max_bytes:
                 raise MediaError(f"has {size / 1e6:,.0f} MB, more than the limit of {limits.max_bytes / 1e6:,.0f} MB")
-            data = stream.read(limits.max_bytes + 1)
+            data = stream.read(size + 1)  # not the limit: a buffer of that size would be made for every file
     except OSError as error:
         raise MediaError(f"cannot be read: {(error.strerror or str(error)).lower()}") from error
     if not data:
         raise MediaError("is empty (0 bytes)")
+    if len(data) != size:
+        raise MediaError("is being written while it is read; add it when that is done")
     return Source(path, data, hashlib.sha256(data).hexdigest())
 
 

@@ -31,7 +31,7 @@ class Mirror:
         self.space_id = catalogue.space_id(space)
         self._catalogue = catalogue
         self._engine = engine
-        self._gate = threading.RLock()
+        self._gate = threading.Lock()
         name = hashlib.sha256(space.key.encode()).hexdigest()[:16]
         self._path = catalogue.data_dir / "stores" / f"{engine}-{name}.store"
         self._store: Store = open_store(engine, space.dim)

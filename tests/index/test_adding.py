@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import tracemalloc
 from dataclasses import asdict
 
 import numpy as np
@@ -13,6 +14,7 @@ from embedding.errors import LibraryError
 from embedding.media import Limits
 from embedding.types import Media, Modality
 from index import Kind, Library, Query, shown
+from index.ingest import read
 from tests.index.fakes import FakeEmbedder, picture, sound, text
 
 
@@ -145,6 +147,32 @@ def test_limits_are_kept(tmp_path, embedder):
     assert "limit" in reasons["long.wav"]
     assert reasons["huge.txt"] == "has 0 MB, more than the limit of 0 MB"
     assert embedder.calls == 0
+
+
+def test_reading_a_small_file_takes_little_memory(tmp_path):
+    path = os.fsencode(text(tmp_path / "a.txt", "red"))
+    read(path, Limits())
+    tracemalloc.start()
+    assert read(path, Limits()).data == b"red"
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+def test_a_file_that_grows_while_it_is_read_is_left_for_later(library, tmp_path, monkeypatch):
+    path, fstat = text(tmp_path / "a.txt", "red"), os.fstat
+
+    def growing(handle):
+        status = fstat(handle)
+        with path.open("a") as stream:
+            stream.write(" and more")
+        return status
+
+    monkeypatch.setattr("index.ingest.os.fstat", growing)
+    report = library.add_all(path)
+    assert [skipped.reason for skipped in report.skipped] == [
+        "is being written while it is read; add it when that is done"
+    ]
 
 
 def test_a_kind_that_the_model_does_not_read_is_skipped(tmp_path, files):
