@@ -19,6 +19,7 @@ from PIL import Image
 from embedding import runtime
 from embedding.devices import find_devices
 from embedding.embedder import Embedder
+from embedding.report import html_report
 from embedding.types import Audio, Item, Modality, Role
 
 WARM_UP = 2
@@ -126,6 +127,10 @@ class Result:
         writer.writeheader()
         writer.writerows(self.table())
         return stream.getvalue()
+
+    def as_html(self) -> str:
+        """One page that needs nothing else."""
+        return html_report(self.table(), self.loads, {"measured": self.measured_at, **self.machine})
 
     def _pairs(self) -> Iterator[tuple[dict[str, Any], Row]]:
         return zip(self.table(), self.rows, strict=True)
