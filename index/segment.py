@@ -14,6 +14,7 @@ _OVERLAP_SHARE = 8  # 48 tokens of 384
 _LONG = (
     4  # characters a token from which on a text is split before its tokens are counted: small parts are joined again
 )
+_MOST_CHARACTERS = 16  # of one token, on average over a passage
 _REACH = 2000  # characters in which a good place for a split is looked for
 _SLIVER_SHARE = 4  # a last passage below a quarter shares the text of the one before it
 
@@ -50,6 +51,7 @@ def passages(text: str, count: Count, limit: int, target: int = PASSAGE_TOKENS) 
     `count` gives tokens of a text; no passage is above `limit` tokens. All but outer white space is in some passage.
     """
     target = max(1, min(target, limit))
+    count = _weighing(count)
     if text.strip() and len(text) <= _LONG * target and count(text) <= target:
         return [_passage(text, (0, len(text)), _line_starts(text))]
     overlap = target // _OVERLAP_SHARE
@@ -67,6 +69,11 @@ def passages(text: str, count: Count, limit: int, target: int = PASSAGE_TOKENS) 
         spans = [(early, end)] if count(text[early:end]) <= limit else list(_fit(text, (start, end), count, limit))
         found += [_passage(text, span, lines) for span in spans]
     return found
+
+
+def _weighing(count: Count) -> Count:
+    """Tokens, but at least one for so many characters: some tokenizers see one unknown token in a word of any length."""
+    return lambda text: max(count(text), len(text) // _MOST_CHARACTERS)
 
 
 def _sentences(text: str) -> Iterator[Span]:

@@ -114,6 +114,13 @@ def test_one_endless_word_is_split_between_letters():
     assert covered(text, found)
 
 
+def test_a_tokenizer_that_sees_one_unknown_token_does_not_make_one_passage_of_a_book():
+    text = "x" * 30_000
+    found = passages(text, words, 509)
+    assert max(len(passage.text) for passage in found) <= 384 * 17
+    assert sum(len(passage.text) for passage in found) >= 30_000
+
+
 def test_chinese_sentences_are_sentences():
     text = "".join(f"这是第{n}句话。" for n in range(200))
     found = passages(text, len, 100)
