@@ -72,7 +72,7 @@ def passages(text: str, count: Count, limit: int, target: int = PASSAGE_TOKENS) 
 
 
 def _weighing(count: Count) -> Count:
-    """Tokens, but at least one for so many characters: some tokenizers see one unknown token in a word of any length."""
+    """Tokens, but at least one for so many characters: to some tokenizers a word of any length is one unknown token."""
     return lambda text: max(count(text), len(text) // _MOST_CHARACTERS)
 
 
