@@ -1,0 +1,170 @@
+"""Held-out figures of the packed audio tower, through the application's own path from wav files."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+
+from embedding import Embedder, load_embedder
+from embedding.media import decode_audio
+from tools.train_nano.audio_data import held_out_lines
+from tools.train_nano.audio_evaluate import nearest_neighbour
+from tools.train_nano.audio_features import Features, load_features, say
+from tools.train_nano.audio_held_out import KINDS
+from tools.train_nano.audio_sources import emoji_folder, joe_folder
+from tools.train_nano.audio_words import WORDNET, everyday_names, spoken
+from tools.train_nano.evaluate import embed_pictures, embed_texts, recall
+from tools.train_nano.pictures import unseen_style
+
+Vectors = NDArray[np.float32]
+Recall = dict[str, float]
+VOICES = ("slt", "annie")
+DISTRACTORS = 1000
+
+
+def write_waves(work: Path) -> dict[str, list[tuple[str, Path]]]:
+    """Every held-out clip as a 16-bit wav file -> for each set its (words, path)."""
+    root, found = work / "audio" / "waves", {}
+    for kind in ("names", "talk"):
+        lines = held_out_lines(emoji_folder(work), kind)
+        half = len(lines) // 2
+        for voice, part in zip(VOICES, (lines[:half], lines[half:]), strict=True):
+            found[f"{kind}-{voice}"] = [
+                (line.text, _wave(root / f"{kind}-{voice}" / f"{i:04d}.wav", partial(say, line, joe_folder(work))))
+                for i, line in enumerate(part)
+            ]
+    for kind, clips in KINDS.items():
+        found[kind] = [
+            (t, _wave(root / kind / f"{i:04d}.wav", partial(np.asarray, a))) for i, (t, a) in enumerate(clips(work))
+        ]
+    return found
+
+
+def _wave(path: Path, make: Callable[[], NDArray[np.float32]]) -> Path:
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, make(), 16_000, subtype="PCM_16")
+    return path
+
+
+def embed_sounds(embedder: Embedder, paths: Sequence[Path]) -> Vectors:
+    """Vectors of sound files, decoded as the application does it; raises when one fails."""
+    found = [embedder.embed([decode_audio(path)]) for path in paths]
+    if any(result.failures for result in found):
+        raise RuntimeError("a sound failed")
+    return np.concatenate([result.vectors for result in found])
+
+
+def against(embedder: Embedder, rows: Vectors, words: Sequence[str], pool: Sequence[str]) -> Recall:
+    """Recall of the written words among a pool of other words."""
+    items = list(dict.fromkeys([*pool, *words]))
+    return recall(rows, embed_texts(embedder, items, "document"), [items.index(word) for word in words])
+
+
+def entries(sentences: set[str]) -> tuple[dict[str, int], list[str]]:
+    """Dictionary entries as documents: where each sentence is an example, then as many others -> (place, documents)."""
+    place: dict[str, int] = {}
+    documents: list[str] = []
+    others: list[str] = []
+    for part in ("noun", "verb", "adj", "adv"):
+        for line in (WORDNET / f"data.{part}").open(encoding="utf-8"):
+            if line.startswith(" ") or '"' not in line:
+                continue
+            facts, gloss = line.split(" | ", 1)
+            document = f"{facts.split()[4].replace('_', ' ')}: {gloss.strip()}"
+            owned = [spoken(q) for q in re.findall(r'"([^"]+)"', gloss) if spoken(q) in sentences]
+            if owned:
+                place |= dict.fromkeys(owned, len(documents))
+                documents.append(document)
+            else:
+                others.append(document)
+    return place, documents + others[:: max(1, len(others) // DISTRACTORS)]
+
+
+def spoken_documents(embedder: Embedder, rows: Vectors, words: list[str]) -> Recall:
+    """Spoken example sentences against the dictionary entries that hold them."""
+    place, documents = entries(set(words))
+    kept = [i for i, word in enumerate(words) if word in place]
+    return recall(rows[kept], embed_texts(embedder, documents, "document"), [place[words[i]] for i in kept])
+
+
+def _voice_features(work: Path, number: int) -> Features:
+    """The cached features of one unseen voice saying all names, for the nearest neighbour."""
+    both = load_features([work / "audio" / "features" / "held-names"])
+    half = len(both) // 2
+    ends = both.offsets[number * half : (number + 1) * half + 1]
+    tokens = both.tokens[ends[0] : ends[-1]]
+    part = slice(number * half, (number + 1) * half)
+    return Features(tokens, ends - ends[0], both.stats[part], both.texts[part])
+
+
+def latency(embedder: Embedder) -> dict[str, float]:
+    """Milliseconds of one second and of thirty, the median of several calls."""
+    found = {}
+    rng = np.random.default_rng(0)
+    for seconds, calls in ((1, 30), (30, 5)):
+        from embedding import Audio
+
+        sound = Audio(np.asarray(rng.standard_normal(16_000 * seconds) * 0.1, np.float32), 16_000)
+        times = []
+        for _ in range(calls):
+            start = time.perf_counter()
+            embedder.embed([sound])
+            times.append(time.perf_counter() - start)
+        found[f"{seconds}s_ms"] = round(1000 * float(np.median(times)), 1)
+        found[f"{seconds}s_ms_best"] = round(1000 * min(times), 1)
+    return found
+
+
+def measure(work: Path, embedder: Embedder) -> dict[str, object]:
+    waves = write_waves(work)
+    names = everyday_names(emoji_folder(work))
+    rows = {kind: embed_sounds(embedder, [path for _, path in clips]) for kind, clips in waves.items()}
+    words = {kind: [text for text, _ in clips] for kind, clips in waves.items()}
+    known = [i for i, word in enumerate(words["held-human"]) if word in names]
+    pictures = unseen_style(work)
+    pixels = embed_pictures(embedder, pictures)
+    labels = [spoken(item.name) for item in pictures]
+    trained = load_features([work / "audio" / "features" / "names"])
+    found: dict[str, object] = {}
+    for number, voice in enumerate(VOICES):
+        saying = words[f"names-{voice}"]
+        seen = [i for i, word in enumerate(saying) if word in labels]
+        places = [labels.index(saying[i]) for i in seen]
+        found[f"spoken_name_{voice}"] = against(embedder, rows[f"names-{voice}"], saying, names)
+        neighbour = nearest_neighbour(trained, _voice_features(work, number), names)
+        found[f"spoken_name_{voice}_nearest_neighbour"] = neighbour
+        found[f"spoken_name_to_picture_{voice}"] = recall(rows[f"names-{voice}"][seen], pixels, places)
+        found[f"spoken_sentence_{voice}"] = against(embedder, rows[f"talk-{voice}"], words[f"talk-{voice}"], [])
+        found[f"spoken_sentence_to_document_{voice}"] = spoken_documents(
+            embedder, rows[f"talk-{voice}"], words[f"talk-{voice}"]
+        )
+    written = embed_texts(embedder, words["talk-slt"], "query")
+    found["written_sentence_to_document"] = spoken_documents(embedder, written, words["talk-slt"])
+    human, stamps, sounds = "held-human", "held-stamps", "held-sounds"
+    found["human_words"] = against(embedder, rows[human][known], [words[human][i] for i in known], names)
+    found["human_words_all"] = against(embedder, rows[human], words[human], names)
+    found["human_captions"] = against(embedder, rows[stamps], words[stamps], names)
+    scratch = [i for i in range(len(words[sounds])) if i < 35]
+    found["real_sounds"] = against(embedder, rows[sounds][scratch], [words[sounds][i] for i in scratch], names)
+    found["real_animals"] = against(embedder, rows[sounds][35:], words[sounds][35:], names)
+    found["latency"] = latency(embedder)
+    return found
+
+
+def evaluate(work: Path, models: Path | None = None) -> dict[str, object]:
+    """Measure the built-in package and write `audio/figures.json`."""
+    with load_embedder("nano", "int8", "CPU", models) as embedder:
+        found = measure(work, embedder)
+    (work / "audio" / "figures.json").write_text(json.dumps(found, indent=1), "utf-8")
+    for name, value in found.items():
+        print(f"{name}: {value}")
+    return found
