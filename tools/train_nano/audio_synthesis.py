@@ -83,8 +83,8 @@ def clock(rng: Rng) -> Wave:
 
 def bell(rng: Rng) -> Wave:
     base, ring = rng.uniform(300, 900), rng.uniform(0.3, 0.9)
-    strike = lambda: strike(rng, base, (0.5, 1, 1.2, 1.5, 2, 2.5, 3, 4.1), ring)  # noqa: E731
-    return hits(rng, rng.uniform(2, 5), (0.8, 2.0), strike)
+    toll = lambda: strike(rng, base, (0.5, 1, 1.2, 1.5, 2, 2.5, 3, 4.1), ring)  # noqa: E731
+    return hits(rng, rng.uniform(2, 5), (0.8, 2.0), toll)
 
 
 def bicycle_bell(rng: Rng) -> Wave:
