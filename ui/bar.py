@@ -81,7 +81,7 @@ def _latency(studio: Studio) -> str:
     text = f"<span>last <b>{milliseconds(last.total)} ms</b>{first}</span>"
     if figures:
         shown = {"p50": milliseconds(figures.p50), "p95": milliseconds(figures.p95), "n": str(figures.n)}
-        text += "".join(f"<span>{name} <b>{value}</b></span>" for name, value in shown.items())
+        text += "".join(f" <span>{name} <b>{value}</b></span>" for name, value in shown.items())
     return text
 
 
