@@ -13,7 +13,7 @@ from ui.api import build_api
 from ui.handlers import SearchHandlers
 from ui.library import LibraryTab, build_library
 from ui.library_handlers import LibraryHandlers
-from ui.search import PRIVATE, SearchTab, build_search
+from ui.search import EACH_CLICK, PRIVATE, SearchTab, build_search
 from ui.studio import Studio
 from ui.table import View
 from ui.tray import banner, tray
@@ -84,7 +84,7 @@ def _bind_bar(studio: Studio, frame: Frame) -> None:
         studio.jobs.cancel(int(event.job))
         return banner(studio)
 
-    frame.bar.select(choose, None, [frame.bar], **PRIVATE)
+    frame.bar.select(choose, None, [frame.bar], **EACH_CLICK)
     for part in (frame.banner, frame.about):
         part.download(pull, None, [frame.banner], **PRIVATE)
     frame.banner.apply(use, None, [frame.bar], **PRIVATE)

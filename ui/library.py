@@ -9,7 +9,7 @@ import gradio as gr
 
 from index.types import Kind
 from ui.library_handlers import LibraryHandlers
-from ui.search import PRIVATE
+from ui.search import EACH_CLICK, PRIVATE
 from ui.studio import Studio
 from ui.table import View
 from ui.uploads import uploads
@@ -111,8 +111,8 @@ def _bind_adding(handlers: LibraryHandlers, adding: tuple[Any, ...], tray: gr.HT
     drop.upload(handlers.add_uploads, [drop], [drop, tray], **PRIVATE)
     gr.on([add.click, folder.submit], handlers.add_folder, [folder], [folder, tray, notice], **PRIVATE)
     samples.click(handlers.add_samples, None, [tray], **PRIVATE)
-    tray.stop(stop, None, [tray], **PRIVATE)
-    tray.clear(dismiss, None, [tray], **PRIVATE)
+    tray.stop(stop, None, [tray], **EACH_CLICK)
+    tray.clear(dismiss, None, [tray], **EACH_CLICK)
 
 
 def _bind_table(handlers: LibraryHandlers, filters: list[Any], table: gr.HTML, notice: gr.HTML) -> None:

@@ -15,7 +15,9 @@ from ui.uploads import uploaded_path
 from ui.words import ON_CLICK, PLURAL
 
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-REFINE: dict[str, Any] = {**PRIVATE, "concurrency_limit": 4, "trigger_mode": "always_last"}
+# By default Gradio drops an event while one of its kind is under way. Of questions the last counts, of clicks each.
+LAST: dict[str, Any] = {**PRIVATE, "concurrency_limit": 4, "trigger_mode": "always_last"}
+EACH_CLICK: dict[str, Any] = {**PRIVATE, "concurrency_limit": 1, "trigger_mode": "multiple"}
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,10 @@ def _bind(handlers: SearchHandlers, asked: list[Any], drawn: list[Any], buttons:
     def undo(shown: Shown) -> tuple[Any, ...]:
         return _parts(handlers, handlers.undo(shown))
 
-    gr.on([words.submit, go.click], search, asked, drawn, **PRIVATE, concurrency_limit=4)
-    gr.on([image.input, audio.input, *(control.input for control in wanted)], refine, [shown, *asked], drawn, **REFINE)
-    results.like(like, wanted, drawn, **PRIVATE)
-    results.delete(delete, [shown], drawn, **PRIVATE)
+    gr.on([words.submit, go.click], search, asked, drawn, **LAST)
+    gr.on([image.input, audio.input, *(control.input for control in wanted)], refine, [shown, *asked], drawn, **LAST)
+    results.like(like, wanted, drawn, **LAST)
+    results.delete(delete, [shown], drawn, **EACH_CLICK)
     notice.undo(undo, [shown], drawn, **PRIVATE)
     # In the browser, at once: an answer of the server could come after the next words are typed.
     clear.click(None, None, [words, image, audio, *drawn[:3]], js="() => ['', null, null, '', '', '']", **PRIVATE)
