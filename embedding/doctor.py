@@ -10,15 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
 from embedding import packages, runtime
+from embedding.checks import compare_with_cpu, probe_inputs
 from embedding.devices import find_devices
 from embedding.embedder import Embedder, load_embedder
 from embedding.errors import InferenceError, TriptychError
 from embedding.plan import Device
-from embedding.types import Audio, Item, Modality
+from embedding.types import Modality
 
 _LIBRARIES = ("gradio", "numpy", "pillow", "soundfile", "soxr", "faiss-cpu", "tokenizers", "huggingface_hub")
 
@@ -97,20 +95,10 @@ def examine(model: str, precision: str, device: str, models_dir: Path | None) ->
         with loaded[0] as embedder:
             for modality in sorted(embedder.modalities):
                 report.check(modality, partial(_embed, embedder, modality))
+            if device != "CPU":
+                on_cpu = partial(load_embedder, model, precision, "CPU", models_dir)
+                report.check("as on the CPU", partial(_compare, embedder, on_cpu))
     return report
-
-
-def probe_inputs() -> dict[Modality, Item]:
-    """One small input of each modality, the same every time."""
-    ramp = np.linspace(0, 255, 96, dtype=np.uint8)
-    picture = np.stack(np.broadcast_arrays(ramp[:, None], ramp[None, :], ramp[::-1, None]), axis=-1)
-    seconds = np.arange(16_000, dtype=np.float32) / 16_000
-    tone = (0.3 * np.sin(2 * np.pi * 440 * seconds)).astype(np.float32)
-    return {
-        Modality.TEXT: "a dog runs along the beach",
-        Modality.IMAGE: Image.fromarray(picture),
-        Modality.AUDIO: Audio(tone, 16_000),
-    }
 
 
 def _load(loaded: list[Embedder], model: str, precision: str, device: str, models_dir: Path | None) -> str:
@@ -125,6 +113,11 @@ def _embed(embedder: Embedder, modality: Modality) -> str:
     if result.failures:
         raise InferenceError(result.failures[0].reason)
     return f"a finite unit vector in {result.timings.total:.0f} ms"
+
+
+def _compare(embedder: Embedder, on_cpu: Callable[[], Embedder]) -> str:
+    compare_with_cpu(embedder, on_cpu)
+    return f"{embedder.device} and CPU give the same vectors"
 
 
 def _sound(row: packages.PackageInfo) -> str:

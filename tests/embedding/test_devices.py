@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embedding import Modality, devices, load_embedder
+from embedding import Embedder, Modality, devices, load_embedder
+from embedding.checks import compare_with_cpu, probe_inputs
 from embedding.devices import cache_folder, cache_size, clear_cache, find_devices, plugin_library, sha256, use_plugin
-from embedding.doctor import probe_inputs
 from embedding.embedder import LoadOptions
-from embedding.errors import DeviceError
+from embedding.errors import DeviceError, InferenceError
 from embedding.probe import list_devices, probe_device
 
 PACKAGES = Path(__file__).parent.parent / "fixtures" / "packages"
@@ -123,3 +123,19 @@ def test_call_that_hangs_is_given_up_and_the_session_says_so(monkeypatch: pytest
 
 def test_devices_module_needs_no_openvino_of_its_own() -> None:
     assert "openvino" not in vars(devices)
+
+
+def test_device_that_computes_wrongly_is_caught(cpu_plugin: Path, tmp_path: Path) -> None:
+    """A wrong result is put into the vision tower of a second device; only the comparison with the CPU can see it."""
+    listing = use_plugin("GPUCPU", cpu_plugin, tmp_path)
+
+    def on_cpu() -> Embedder:
+        return load_embedder("gemma-tiny", "fp32", "CPU", PACKAGES)
+
+    with load_embedder("gemma-tiny", "fp32", "GPUCPU", PACKAGES, LoadOptions(plugins=listing)) as other:
+        compare_with_cpu(other, on_cpu)
+        session = other._sessions["vision"]
+        right = session.run
+        session.run = lambda feeds: {name: rows[::-1] * -1.0 for name, rows in right(feeds).items()}  # type: ignore
+        with pytest.raises(InferenceError, match=r"picture tower computes wrongly on GPUCPU: cosine"):
+            compare_with_cpu(other, on_cpu)

@@ -12,7 +12,7 @@ from PIL import Image
 
 from embedding import Audio, Embedder, Media, Modality, Role, load_embedder
 from embedding import embedder as embedder_module
-from embedding.doctor import probe_inputs
+from embedding.checks import probe_inputs
 from embedding.embedder import LoadOptions, unit
 from embedding.errors import DeviceError, InferenceError, PackageError
 from embedding.types import Timings
@@ -65,8 +65,9 @@ def test_batches_stay_below_the_limit_of_padded_tokens(tiny: Embedder, monkeypat
 
 
 def test_all_kinds_mixed_keep_their_order(tiny: Embedder) -> None:
-    parts = list(probe_inputs().values())
-    mixed = [parts[1], "one", parts[2], Media(text="two", image=parts[1]), "three", Media(text="four", audio=parts[2])]
+    inputs = probe_inputs()
+    picture, sound = inputs[Modality.IMAGE].image, inputs[Modality.AUDIO].audio
+    mixed = [picture, "one", sound, Media(text="two", image=picture), "three", Media(text="four", audio=sound)]
     together = tiny.embed(mixed)
     assert together.failures == ()
     for row, item in zip(together.vectors, mixed, strict=True):
