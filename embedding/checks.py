@@ -42,6 +42,11 @@ def probe(embedder: Embedder, step: Callable[[str], None] = lambda _: None) -> t
         timings.merge(result.timings)
         if result.failures:
             raise InferenceError(f"The {_NAMES[modality]} tower failed its probe: {result.failures[0].reason}")
+        length = float(np.linalg.norm(result.vectors[0]))
+        if not abs(length - 1.0) < 1e-3:  # also false for NaN
+            raise InferenceError(
+                f"The {_NAMES[modality]} tower failed its probe: its vector has length {length}, not 1."
+            )
         vectors[modality] = result.vectors[0]
     return vectors, timings
 

@@ -6,9 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from embedding.checks import compare_with_cpu, probe, probe_inputs
 from embedding.errors import LibraryError, MediaError, TriptychError
 from embedding.media import decode_audio, decode_image
 from embedding.types import Media, Modality, Timings
@@ -18,7 +20,7 @@ from ui.jobs import Job, Jobs, follow
 from ui.latency import LatencyLog, Run, Setup
 from ui.models import DeviceRow, Engines, PackageRow
 from ui.question import Answer, Question, StudioSettings
-from ui.switching import Turnstile, probe, probe_inputs
+from ui.switching import Turnstile
 
 if TYPE_CHECKING:
     from embedding.embedder import Embedder
@@ -226,7 +228,8 @@ class Studio:
             progress(f"load {model} {granted} on {device}")
             fresh = self.engines.load(model, granted, device)
             try:
-                timings = probe(fresh, progress)
+                _, timings = probe(fresh, progress)
+                compare_with_cpu(fresh, partial(self.engines.load, model, granted, "CPU"), progress)
                 progress("swap")
                 self.library.use(fresh)
                 self._first_search()
@@ -243,7 +246,7 @@ class Studio:
     def _warm(self, job: Job) -> None:
         with self._turnstile.enter():
             embedder, setup = self._embedder, self._setup
-            timings = probe(embedder, lambda step: None)
+            _, timings = probe(embedder)
             self._first_search()
         self.latency.first(setup, map(str, embedder.modalities), timings.ms)
 
