@@ -1,0 +1,118 @@
+"""Training of the vision head on cached features, against the vectors of the final text tower."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from tools.train_nano.pictures import Picture, training_pictures
+from tools.train_nano.strings import class_names, class_synonyms
+from tools.train_nano.text import text_vectors
+from tools.train_nano.vision_features import load_features
+from tools.train_nano.vision_model import FEATURES, Backbone, Head
+
+# Texts to unit vectors of the space that the head is trained into.
+Read = Callable[[Sequence[str]], NDArray[np.float32]]
+
+VIEWS = 4
+BATCH, TEMPERATURE = 512, 0.05
+# Share of a batch that is the classifier's own rows, so that the head keeps what the backbone knows of photos.
+PHOTO_SHARE = 0.3
+
+
+def name_vectors(names: Sequence[Sequence[str]], read: Read) -> Tensor:
+    """One unit vector for each list of names: the mean of its names and of "a photo of" the first."""
+    flat = [text for group in names for text in (*group, f"a photo of a {group[0]}")]
+    vectors = iter(torch.from_numpy(read(flat)))
+    sums = [torch.stack([next(vectors) for _ in range(len(group) + 1)]).mean(0) for group in names]
+    return functional.normalize(torch.stack(sums), dim=-1)
+
+
+def class_vectors(work: Path, read: Read = text_vectors) -> Tensor:
+    """Vectors [1000, dim] of the ImageNet classes."""
+    return name_vectors(class_synonyms(work, class_names(work)), read)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\s+", " ", name.lower()).strip()
+
+
+def train(work: Path, minutes: float = 2.0, read: Read = text_vectors, folder: str = "vision") -> Head:
+    """Train for so many minutes on the views that are there; saves `head.pt` in that folder of the work."""
+    torch.manual_seed(0)
+    pictures = training_pictures(work)
+    classifier, classes = Backbone(work).classifier, class_vectors(work, read)
+    bank_names = sorted({_plain(word) for item in pictures for word in (item.name, *item.tags)})
+    place = {name: number for number, name in enumerate(bank_names)}
+    bank = torch.cat([torch.from_numpy(read(bank_names)), classes])
+    features, owner = _all_views(work, len(pictures))
+    label = torch.tensor([place[_plain(item.name)] for item in pictures])
+    soft = _soft_targets(pictures, place, bank)
+    head = Head(classifier, classes)
+    rows = _class_rows(classifier[0], features)
+    optimizer = torch.optim.AdamW(head.parameters(), lr=1e-3, weight_decay=0.05)
+    draw, start, step, shown = np.random.default_rng(0), time.monotonic(), 0, 0.0
+    head.train()
+    while (done := (time.monotonic() - start) / (60 * minutes)) < 1:
+        optimizer.param_groups[0]["lr"] = 1e-3 * min(1.0, (step + 1) / 50) * (0.02 + 0.98 * (1 - done))
+        chosen = torch.from_numpy(draw.integers(0, len(features), int(BATCH * (1 - PHOTO_SHARE))))
+        photo = torch.from_numpy(draw.integers(0, len(rows), BATCH - len(chosen)))
+        x = torch.cat([features[chosen], rows[photo] * (1 + 0.3 * torch.randn(len(photo), 1))])
+        x = x * (1 + 0.1 * torch.randn_like(x))
+        given = head.reading(x)
+        wanted = torch.cat([label[owner[chosen]], len(bank_names) + photo])
+        goal = torch.cat([soft[owner[chosen]], classes[photo]])
+        loss = functional.cross_entropy(given @ bank.T / TEMPERATURE, wanted) + 2 * (1 - (given * goal).sum(-1)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        step, shown = step + 1, 0.98 * shown + 0.02 * float(loss)
+        if step % 200 == 0:
+            print(f"vision step {step} done {done:.2f} loss {shown:.3f}", flush=True)
+    (work / folder).mkdir(exist_ok=True)
+    torch.save({"state": head.state_dict(), "dim": bank.shape[1]}, work / folder / "head.pt")
+    return head.eval()
+
+
+def load_head(work: Path, folder: str = "vision") -> Head:
+    """The last trained head, in evaluation mode."""
+    saved = torch.load(work / folder / "head.pt", weights_only=True)
+    head = Head(Backbone(work).classifier, torch.zeros(1000, saved["dim"]))
+    head.load_state_dict(saved["state"])
+    return head.eval()
+
+
+def _all_views(work: Path, count: int) -> tuple[Tensor, Tensor]:
+    """Features of every view that is there [n, 1280], and the picture that each row shows."""
+    views = [load_features(work, view)[:count] for view in range(VIEWS)]
+    owners = [np.arange(len(view)) for view in views]
+    features, owner = np.concatenate(views), np.concatenate(owners)
+    known = np.linalg.norm(features, axis=1) > 0
+    return torch.from_numpy(features[known]), torch.from_numpy(owner[known])
+
+
+def _soft_targets(pictures: Sequence[Picture], place: dict[str, int], bank: Tensor) -> Tensor:
+    """For each picture the unit mean of its name (two parts) and its tags (one part in all)."""
+    goals = []
+    for item in pictures:
+        goal = 2 * bank[place[_plain(item.name)]]
+        if item.tags:
+            goal = goal + bank[torch.tensor([place[_plain(tag)] for tag in item.tags])].mean(0)
+        goals.append(goal)
+    return functional.normalize(torch.stack(goals), dim=-1)
+
+
+def _class_rows(weight: Tensor, features: Tensor) -> Tensor:
+    """The classifier's rows as if they were features: what a picture of nothing but that class would give."""
+    rows = weight.clamp(min=0)
+    return (
+        functional.normalize(rows, dim=-1) * features.norm(dim=-1).mean() if len(features) else rows.view(-1, FEATURES)
+    )
