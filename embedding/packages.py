@@ -48,6 +48,12 @@ class PackageInfo:
         return self.path is not None and not self.problems
 
     @property
+    def command(self) -> str:
+        """What to run to have it; empty when it is built in or was put here by hand."""
+        action = "pull" if self.package.repo else "export" if self.card.checkpoint else ""
+        return f"python app.py models {action} {self.card.name} --precision {self.package.precision}" if action else ""
+
+    @property
     def state(self) -> str:
         """For a list: `here`, `damaged`, `not downloaded`, `not exported` or `missing`."""
         if self.path is None:
@@ -102,7 +108,8 @@ def find(name: str, precision: str, models_dir: Path | None = None) -> PackageIn
     info = describe(card, package, models_dir)
     if info.usable:
         return info
-    fetch = _remedy(card, package)
+    otherwise = "reinstall Triptych" if card.builtin else "put a sound package there"
+    fetch = f"run `{info.command}`" if info.command else otherwise
     put = f", or put its files into {models_dir / package.directory}" if models_dir and package.repo else ""
     if info.path is None:
         raise PackageError(f"The {precision} package of {name} is not here; {fetch}{put}.")
@@ -239,15 +246,6 @@ def _offline(card: ModelCard, package: Package, folder: Path, error: Exception) 
         f"{card.title} ({package.precision}) could not be downloaded: {reason}. What has arrived is kept; run "
         f"`{command}` again, or copy the files of {package.repo} into {folder}."
     )
-
-
-def _remedy(card: ModelCard, package: Package) -> str:
-    """What to run to have the package."""
-    if package.repo:
-        return f"run `python app.py models pull {card.name} --precision {package.precision}`"
-    if card.checkpoint:
-        return f"run `python app.py models export {card.name} --precision {package.precision}`"
-    return "reinstall Triptych" if card.builtin else "put a sound package there"
 
 
 def _problems(folder: Path, package: Package) -> Iterator[str]:

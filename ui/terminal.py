@@ -125,12 +125,8 @@ def models_list(options: argparse.Namespace, settings: Settings) -> int:
         print_json({"models_dir": str(settings.models_dir), "packages": [_package(row) for row in rows]})
         return 0
     for row in rows:
-        pull = (
-            f"python app.py models pull {row.card.name} --precision {row.package.precision}" if row.package.repo else ""
-        )
-        print(
-            f"{row.card.name:20} {row.package.precision:5} {row.size / 1e6:7.0f} MB  {row.state:15} {row.path or pull}"
-        )
+        name, megabytes = f"{row.card.name:20} {row.package.precision:5}", row.size / 1e6
+        print(f"{name} {megabytes:7.0f} MB  {row.state:15} {row.path or row.command}")
         for problem in row.problems:
             print(f"{'':20} {problem}")
     return 0
