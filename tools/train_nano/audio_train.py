@@ -70,6 +70,21 @@ def loss_of(given: Tensor, goal: Tensor, place: Tensor, bank: Tensor) -> Tensor:
     return 2.0 * (1.0 - (given * goal).sum(-1)).mean() + 0.5 * choice
 
 
+def move_space(head: SpeechHead, old: Vectors, new: Vectors) -> float:
+    """Turn a head from one text space into another by the linear map of `old` [n, dim] onto `new`; mean cosine of it.
+
+    A text tower trained anew has other axes; this keeps what the head knows, so that training only has to refine it.
+    """
+    turn = np.linalg.lstsq(old.astype(np.float64), new.astype(np.float64), rcond=None)[0]
+    matrix = torch.from_numpy(turn.T.astype(np.float32))
+    with torch.no_grad():
+        for layer in (head.memory2, head.moment2):
+            layer.weight.copy_(matrix @ layer.weight)
+            layer.bias.copy_(matrix @ layer.bias)
+    moved = old @ turn
+    return float(((moved * new).sum(1) / np.linalg.norm(moved, axis=1)).mean())
+
+
 def train_speech(
     features: Features, vectors: Callable[[list[str]], Vectors], start: Path | None, minutes: float, rate: float = 1e-3
 ) -> SpeechHead:

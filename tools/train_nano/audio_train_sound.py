@@ -33,7 +33,7 @@ def label_vectors(labels: Sequence[str], vectors: Callable[[list[str]], Vectors]
 
 
 def train_sound(
-    sounds: Features, speech: Features, vectors: Callable[[list[str]], Vectors], names: list[str], steps: int = 1500
+    sounds: Features, speech: Features, vectors: Callable[[list[str]], Vectors], names: list[str], steps: int = 700
 ) -> SoundHead:
     """Sounds against the vectors of their names, with everyday names as wrong answers; speech teaches the gate."""
     torch.manual_seed(0)
