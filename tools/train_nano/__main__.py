@@ -75,8 +75,9 @@ def package(work: Path) -> None:
 
 def evaluate(work: Path) -> None:
     """Measure the packed model through the application's own path."""
-    command = [sys.executable, "-m", "tools.train_nano.evaluate", "--work", str(work)]
-    subprocess.run(command, cwd=HERE.parents[1], check=True)
+    for module in (["tools.train_nano.evaluate"], ["tools.train_nano.audio", "evaluate"]):
+        command = [sys.executable, "-m", *module, "--work", str(work)]
+        subprocess.run(command, cwd=HERE.parents[1], check=True)
 
 
 def card(work: Path) -> None:

@@ -49,9 +49,11 @@ def definition_queries(work: Path, count: int = 1000) -> tuple[list[str], list[s
     """Definitions of everyday things and their words, the most counted first (WordNet, seen by the teacher's pupil)."""
     known: dict[str, str] = {}
     for entry in sorted(synsets(work), key=lambda entry: -entry.count):
-        if entry.kind in CONCRETE and entry.definition and entry.words[0] not in known.values():
-            known.setdefault(entry.definition, entry.words[0])
-    return list(known)[:count], list(known.values())[:count]
+        if entry.kind in CONCRETE and entry.definition and entry.definition not in known.values():
+            known.setdefault(entry.words[0], entry.definition)
+        if len(known) == count:
+            break
+    return list(known.values()), list(known)
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str], role: str) -> Vectors:

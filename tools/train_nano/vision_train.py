@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +18,15 @@ from tools.train_nano.pictures import Picture, training_pictures
 from tools.train_nano.strings import class_names, class_synonyms
 from tools.train_nano.text import text_vectors
 from tools.train_nano.vision_features import load_features
-from tools.train_nano.vision_model import FEATURES, Backbone, Head
+from tools.train_nano.vision_model import Backbone, Head
 
 # Texts to unit vectors of the space that the head is trained into.
 Read = Callable[[Sequence[str]], NDArray[np.float32]]
 
 VIEWS = 4
-BATCH, TEMPERATURE = 512, 0.05
+BATCH, TEMPERATURE, RATE, NOISE = 512, 0.05, 1e-3, 0.3
 # Share of a batch that is the classifier's own rows, so that the head keeps what the backbone knows of photos.
-PHOTO_SHARE = 0.3
+PHOTO_SHARE = 0.35
 
 
 def name_vectors(names: Sequence[Sequence[str]], read: Read) -> Tensor:
@@ -48,38 +49,70 @@ def _plain(name: str) -> str:
 def train(work: Path, minutes: float = 2.0, read: Read = text_vectors, folder: str = "vision") -> Head:
     """Train for so many minutes on the views that are there; saves `head.pt` in that folder of the work."""
     torch.manual_seed(0)
-    pictures = training_pictures(work)
     classifier, classes = Backbone(work).classifier, class_vectors(work, read)
-    bank_names = sorted({_plain(word) for item in pictures for word in (item.name, *item.tags)})
-    place = {name: number for number, name in enumerate(bank_names)}
-    bank = torch.cat([torch.from_numpy(read(bank_names)), classes])
-    features, owner = _all_views(work, len(pictures))
-    label = torch.tensor([place[_plain(item.name)] for item in pictures])
-    soft = _soft_targets(pictures, place, bank)
+    data = _lessons(work, classifier[0], classes, read)
     head = Head(classifier, classes)
-    rows = _class_rows(classifier[0], features)
-    optimizer = torch.optim.AdamW(head.parameters(), lr=1e-3, weight_decay=0.05)
+    optimizer = torch.optim.AdamW(head.parameters(), lr=RATE, weight_decay=0.05)
     draw, start, step, shown = np.random.default_rng(0), time.monotonic(), 0, 0.0
     head.train()
     while (done := (time.monotonic() - start) / (60 * minutes)) < 1:
-        optimizer.param_groups[0]["lr"] = 1e-3 * min(1.0, (step + 1) / 50) * (0.02 + 0.98 * (1 - done))
-        chosen = torch.from_numpy(draw.integers(0, len(features), int(BATCH * (1 - PHOTO_SHARE))))
-        photo = torch.from_numpy(draw.integers(0, len(rows), BATCH - len(chosen)))
-        x = torch.cat([features[chosen], rows[photo] * (1 + 0.3 * torch.randn(len(photo), 1))])
-        x = x * (1 + 0.1 * torch.randn_like(x))
-        given = head.reading(x)
-        wanted = torch.cat([label[owner[chosen]], len(bank_names) + photo])
-        goal = torch.cat([soft[owner[chosen]], classes[photo]])
-        loss = functional.cross_entropy(given @ bank.T / TEMPERATURE, wanted) + 2 * (1 - (given * goal).sum(-1)).mean()
+        optimizer.param_groups[0]["lr"] = RATE * min(1.0, (step + 1) / 50) * (0.02 + 0.98 * (1 - done))
+        loss = _loss(head, data, draw)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        step, shown = step + 1, 0.98 * shown + 0.02 * float(loss)
+        step, shown = step + 1, 0.98 * shown + 0.02 * float(loss.detach())
         if step % 200 == 0:
             print(f"vision step {step} done {done:.2f} loss {shown:.3f}", flush=True)
     (work / folder).mkdir(exist_ok=True)
-    torch.save({"state": head.state_dict(), "dim": bank.shape[1]}, work / folder / "head.pt")
+    torch.save({"state": head.state_dict(), "dim": classes.shape[1]}, work / folder / "head.pt")
     return head.eval()
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """Unit features of pictures with the number of their name in the bank and their goal; rows of classes, likewise."""
+
+    features: Tensor
+    label: Tensor
+    goal: Tensor
+    rows: Tensor
+    bank: Tensor
+
+    @property
+    def names(self) -> int:
+        """How many names stand in the bank before the classes."""
+        return len(self.bank) - len(self.rows)
+
+
+def _lessons(work: Path, weight: Tensor, classes: Tensor, read: Read) -> Lessons:
+    pictures = training_pictures(work)
+    names = sorted({_plain(word) for item in pictures for word in (item.name, *item.tags)})
+    place = {name: number for number, name in enumerate(names)}
+    bank = torch.cat([torch.from_numpy(read(names)), classes])
+    features, owner = _all_views(work, len(pictures))
+    label = torch.tensor([place[_plain(item.name)] for item in pictures])
+    goal = _soft_targets(pictures, place, bank)
+    rows = functional.normalize(weight.clamp(min=0), dim=-1)
+    return Lessons(functional.normalize(features, dim=-1), label[owner], goal[owner], rows, bank)
+
+
+def _loss(head: Head, data: Lessons, draw: np.random.Generator) -> Tensor:
+    """One batch of pictures, and of classes mixed with the features of a drawing, as clutter around what is meant."""
+    photos = int(BATCH * PHOTO_SHARE)
+    chosen = torch.from_numpy(draw.integers(0, len(data.features), BATCH - photos))
+    photo = torch.from_numpy(draw.integers(0, len(data.rows), photos))
+    share = 0.4 + 0.6 * torch.rand(photos, 1)
+    clutter = data.features[torch.from_numpy(draw.integers(0, len(data.features), photos))]
+    mixed = functional.normalize(share * data.rows[photo] + (1 - share) * clutter, dim=-1)
+    x = torch.cat([data.features[chosen], mixed])
+    given = head.reading(x * (1 + NOISE * torch.randn_like(x)))
+    label = torch.cat([data.label[chosen], data.names + photo])
+    goal = torch.cat([data.goal[chosen], data.bank[data.names :][photo]])
+    scores = given @ data.bank.T / TEMPERATURE
+    alike = torch.softmax(goal @ data.bank.T / TEMPERATURE, -1)  # names of like meaning are not pushed away
+    contrast = 0.8 * functional.cross_entropy(scores, label) + 0.2 * functional.cross_entropy(scores, alike)
+    return contrast + 2 * (1 - (given * goal).sum(-1)).mean()
 
 
 def load_head(work: Path, folder: str = "vision") -> Head:
@@ -108,11 +141,3 @@ def _soft_targets(pictures: Sequence[Picture], place: dict[str, int], bank: Tens
             goal = goal + bank[torch.tensor([place[_plain(tag)] for tag in item.tags])].mean(0)
         goals.append(goal)
     return functional.normalize(torch.stack(goals), dim=-1)
-
-
-def _class_rows(weight: Tensor, features: Tensor) -> Tensor:
-    """The classifier's rows as if they were features: what a picture of nothing but that class would give."""
-    rows = weight.clamp(min=0)
-    return (
-        functional.normalize(rows, dim=-1) * features.norm(dim=-1).mean() if len(features) else rows.view(-1, FEATURES)
-    )
