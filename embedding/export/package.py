@@ -111,7 +111,12 @@ def _replace(staging: Path, out_dir: Path) -> None:
     if out_dir.exists():
         old = Path(tempfile.mkdtemp(prefix=f".{out_dir.name}-old-", dir=out_dir.parent))
         out_dir.rename(old / "package")
-        staging.rename(out_dir)
-        shutil.rmtree(old)
+        try:
+            staging.rename(out_dir)
+        except OSError:
+            (old / "package").rename(out_dir)
+            raise
+        finally:
+            shutil.rmtree(old)
     else:
         staging.rename(out_dir)
