@@ -168,6 +168,22 @@ CARDS: tuple[ModelCard, ...] = (
         checkpoint="Alibaba-NLP/gme-Qwen2-VL-2B-Instruct",
         aliases=("gme-qwen2-vl-2b-instruct",),
     ),
+    ModelCard(
+        name="nano-gme",
+        title="nano-gme (built in)",
+        family="gme",
+        dim=256,
+        modalities=frozenset({Modality.TEXT, Modality.IMAGE}),
+        prompts=_GME_PROMPTS,
+        packages=(
+            gme_package(Precision.INT8, "nano-gme-int8"),
+            gme_package(Precision.INT4, "nano-gme-int4"),
+        ),
+        licence="Apache-2.0",
+        description="GME's contract in small, to try the second family and INT4 offline; no replacement for GME.",
+        revision="1",
+        builtin=True,
+    ),
 )
 
 

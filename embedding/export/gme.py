@@ -56,11 +56,15 @@ class GmeAbout:
 
 @dataclass(frozen=True)
 class Storage:
-    """How weights are stored: precision, columns that share a scale at 4 bits, and overrides as PART=MODE[:GROUP]."""
+    """How weights are stored: precision, columns that share a scale at 4 bits, overrides as PART=MODE[:GROUP].
+
+    Kernels of the vision graph with fewer numbers than `least` keep 16 bits.
+    """
 
     precision: Precision
     group: int = 128
     overrides: Sequence[str] = ()
+    least: int = 0
 
 
 def gme_job(
@@ -72,6 +76,7 @@ def gme_job(
 ) -> Job:
     """The job of one package from makers of the three plain graphs; `identity` sets their weights apart from others."""
     weights = overridden(weights_of(storage.precision, PARTS, storage.group), storage.overrides)
+    weights["vision"] = replace(weights["vision"], least=storage.least)
     compressed = any(stored.mode.startswith("int") for stored in weights.values())
 
     def write_texts(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +24,19 @@ _MODES = ("fp32", "fp16", "int8_sym", "int8_asym", "int4_sym", "int4_asym")
 class Weights:
     """Storage of one part: mode, and for 4 bits how many columns share a scale and whether activations are looked at.
 
-    `calibrated` means AWQ and scale estimation over the samples of the job.
+    `calibrated` means AWQ and scale estimation over the samples of the job. Kernels and matrices of fewer numbers than
+    `least` keep 16 bits: convolutions by channel are a small part of the weights and most of the error.
     """
 
     mode: str
     group: int = 0
     calibrated: bool = False
+    least: int = 0
 
     def __str__(self) -> str:
         group = f" group {self.group}" if self.group else ""
-        return self.mode + group + (", AWQ and scale estimation" if self.calibrated else "")
+        small = f", fp16 below {self.least} numbers" if self.least else ""
+        return self.mode + group + (", AWQ and scale estimation" if self.calibrated else "") + small
 
 
 def weights_of(precision: Precision, parts: Iterable[str], group: int = 128) -> dict[str, Weights]:
@@ -86,7 +90,8 @@ def save(graph: ov.Model, path: Path, weights: Weights, samples: list[dict[str, 
 def _compressed(graph: ov.Model, weights: Weights, samples: list[dict[str, Any]] | None) -> ov.Model:
     mode = nncf.CompressWeightsMode[weights.mode.upper()]
     if weights.mode.startswith("int8"):
-        return nncf.compress_weights(graph, mode=mode)
+        small = nncf.IgnoredScope(names=_smaller(graph, weights.least), validate=False)
+        return nncf.compress_weights(graph, mode=mode, ignored_scope=small)
     if not weights.calibrated:
         return nncf.compress_weights(graph, mode=mode, group_size=weights.group, ratio=1.0, all_layers=True)
     return nncf.compress_weights(
@@ -100,3 +105,11 @@ def _compressed(graph: ov.Model, weights: Weights, samples: list[dict[str, Any]]
         dataset=nncf.Dataset(samples or []),
         subset_size=max(1, len(samples or [])),
     )
+
+
+def _smaller(graph: ov.Model, least: int) -> list[str]:
+    """Names of the operations whose kernel or matrix has fewer numbers than that."""
+    kinds = {"Convolution", "GroupConvolution", "MatMul"}
+    found = [node for node in graph.get_ops() if node.get_type_name() in kinds]
+    shapes = [(node.get_friendly_name(), node.input(1).get_partial_shape()) for node in found]
+    return [name for name, shape in shapes if shape.is_static and prod(shape.to_shape()) < least]

@@ -13,7 +13,7 @@ from embedding.media import decode_image
 from tools.train_nano.evaluate import embed_texts, evaluate
 from tools.train_nano.pictures import stamps
 
-MODELS = (("nano", "int8"), ("nano-gme", "int8"), ("nano-gme", "int4"))
+MODELS = (("nano-gme", "int8"), ("nano-gme", "int4"), ("nano", "int8"))
 RESULT = "gme_evaluation.json"
 COLOURS = ["red", "blue", "green", "yellow", "black", "white", "brown", "pink"]
 

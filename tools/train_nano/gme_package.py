@@ -15,6 +15,7 @@ from tools.train_nano.gme_model import DIM, load_model
 from tools.train_nano.gme_tokenizer import DOCUMENT, QUERY
 from tools.train_nano.gme_train import GROUP
 from tools.train_nano.gme_vision import FOLDER, IMAGES, vision_graph
+from tools.train_nano.package import SMALL_KERNEL
 
 MODELS = Path(__file__).parents[2] / "assets" / "models"
 NAME, VERSION, MAX_TOKENS = "nano-gme", "1", 512
@@ -59,7 +60,7 @@ def write_package(work: Path, precision: Precision) -> Path:
     out = folder_of(work, precision)
     out.parent.mkdir(parents=True, exist_ok=True)
     weights = {name: _sha256(work / FOLDER / name) for name in ("language.pt", "head.pt")}
-    job = gme_job(makers, tokenizer, about, Storage(precision, GROUP), weights)
+    job = gme_job(makers, tokenizer, about, Storage(precision, GROUP, least=SMALL_KERNEL), weights)
     return Workshop(job, out, print).run(accept_drift=precision is Precision.INT4)
 
 
