@@ -26,7 +26,7 @@ Read = Callable[[Sequence[str]], NDArray[np.float32]]
 VIEWS = 4
 BATCH, TEMPERATURE, RATE, NOISE = 512, 0.05, 1e-3, 0.3
 # Share of a batch that is the classifier's own rows, so that the head keeps what the backbone knows of photos.
-PHOTO_SHARE = 0.35
+PHOTO_SHARE = 0.3
 
 
 def name_vectors(names: Sequence[Sequence[str]], read: Read) -> Tensor:
@@ -46,7 +46,7 @@ def _plain(name: str) -> str:
     return re.sub(r"\s+", " ", name.lower()).strip()
 
 
-def train(work: Path, minutes: float = 2.0, read: Read = text_vectors, folder: str = "vision") -> Head:
+def train(work: Path, minutes: float = 5.0, read: Read = text_vectors, folder: str = "vision") -> Head:
     """Train for so many minutes on the views that are there; saves `head.pt` in that folder of the work."""
     torch.manual_seed(0)
     classifier, classes = Backbone(work).classifier, class_vectors(work, read)
@@ -111,7 +111,7 @@ def _loss(head: Head, data: Lessons, draw: np.random.Generator) -> Tensor:
     goal = torch.cat([data.goal[chosen], data.bank[data.names :][photo]])
     scores = given @ data.bank.T / TEMPERATURE
     alike = torch.softmax(goal @ data.bank.T / TEMPERATURE, -1)  # names of like meaning are not pushed away
-    contrast = 0.8 * functional.cross_entropy(scores, label) + 0.2 * functional.cross_entropy(scores, alike)
+    contrast = 0.9 * functional.cross_entropy(scores, label) + 0.1 * functional.cross_entropy(scores, alike)
     return contrast + 2 * (1 - (given * goal).sum(-1)).mean()
 
 
