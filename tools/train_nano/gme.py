@@ -18,7 +18,7 @@ def language(work: Path) -> None:
     from tools.train_nano import gme_train
 
     if not (work / "gme" / "language.pt").is_file():
-        gme_train.train(work, minutes=30)
+        gme_train.train(work, minutes=12)
 
 
 def head(work: Path) -> None:
@@ -26,7 +26,7 @@ def head(work: Path) -> None:
     from tools.train_nano import gme_vision
 
     if not (work / "gme" / "head.pt").is_file():
-        gme_vision.train_head(work)
+        gme_vision.train_head(work, minutes=3)
 
 
 def package(work: Path) -> None:
