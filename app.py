@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -32,20 +33,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):  # a file name may hold what the terminal cannot show
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
     options = _parser(os.environ).parse_args(arguments)
-    from embedding.errors import TriptychError
-
     try:
         command: Callable[[argparse.Namespace, Settings], int] = options.run
-        return command(options, _settings(options))
-    except TriptychError as error:
-        terminal.say(f"triptych: {error}")
-        return 1
+        code = command(options, _settings(options))
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         terminal.say("triptych: stopped; what was reported as done is kept.")
-        return 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
+    except Exception as error:
+        if "TRIPTYCH_TRACE" in os.environ:
+            raise
+        terminal.say(f"triptych: {terminal.told(error)}")
+        with contextlib.suppress(OSError):
+            sys.stdout.close()  # what could not be written must not be tried again at exit
+    return 1
 
 
 # ---- wiring
@@ -67,13 +70,13 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _settings(options: argparse.Namespace) -> Settings:
-    data_dir = Path(options.data_dir).expanduser()
+    data_dir = Path(os.path.expanduser(options.data_dir))
     return Settings(
         data_dir=data_dir,
-        models_dir=Path(options.models_dir).expanduser() if options.models_dir else data_dir / "models",
+        models_dir=Path(os.path.expanduser(options.models_dir)) if options.models_dir else data_dir / "models",
         model=options.model,
         precision=options.precision,
-        device=options.device,
+        device=options.device.upper(),
         host=options.host,
         port=options.port,
         root_path=options.root_path,
@@ -154,6 +157,8 @@ def _add_settings(parser: argparse.ArgumentParser, environment: Any) -> None:
         key = "TRIPTYCH_" + name.lstrip("-").replace("-", "_").upper()
         value = argparse.SUPPRESS if environment is None else _setting(environment, key, INTEL.get(name), default)
         keys = ", ".join(filter(None, (key, INTEL.get(name))))
+        if "choices" in more and value not in (argparse.SUPPRESS, None, *more["choices"]):
+            parser.error(f"{keys} is {value!r}; choose from {', '.join(more['choices'])}")
         parser.add_argument(name, default=value, help=f"{text} ({keys})", **more)
 
     flag("--data-dir", str(HOME), f"folder of the library, {HOME} by default", metavar="DIR")

@@ -84,15 +84,23 @@ def sha256(library: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def cache_folder(root: Path, device: str, precision: str, plugins: Path | None = None) -> Path:
+def cache_folder(root: Path, device: str, precision: str, plugins: Path | None = None) -> Path | None:
     """Folder of compiled graphs that only this OpenVINO, these plugins, this device and this precision may share.
+
+    None when it cannot be made or has a name that OpenVINO cannot take: the app then works without a cache.
 
     OpenVINO adds the graph, its shapes and the properties to the name of each file.
     """
     library = plugin_library(device, plugins)
     build = runtime.versions()["openvino"].replace("/", "_")[:40]
     plugin = sha256(library)[:12] if library else "unknown"
-    return root / build / f"{device.replace(':', '_').replace(',', '_')}-{plugin}-{precision}"
+    folder = root / build / f"{device.replace(':', '_').replace(',', '_')}-{plugin}-{precision}"
+    try:
+        str(folder).encode("utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, UnicodeEncodeError):
+        return None
+    return folder
 
 
 def cache_size(root: Path) -> int:
@@ -104,4 +112,4 @@ def clear_cache(root: Path) -> int:
     """Remove all compiled graphs; the bytes that were freed."""
     size = cache_size(root)
     shutil.rmtree(root, ignore_errors=True)
-    return size
+    return size - cache_size(root)

@@ -47,7 +47,7 @@ def unit(vectors: Vectors) -> Vectors:
     """Rows divided by their L2 norm, float32 [n, dim]. Raises InferenceError on rows that are not finite or zero."""
     norms = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     if not np.isfinite(norms).all() or (norms < 1e-6).any():
-        raise InferenceError("The model gave a vector that is zero or not finite.")
+        raise InferenceError("gives a vector that is zero or not finite: the model knows nothing in it")
     return np.asarray(vectors / norms, dtype=np.float32)
 
 
@@ -84,6 +84,9 @@ class Embedder:
 
         An item that cannot be embedded fails alone: its row is NaN and `failures` says why.
         """
+        if isinstance(items, str | Media | Audio | Image.Image):
+            raise MediaError(f"A list of inputs is embedded, not a single {type(items).__name__}; put it into a list.")
+        items = list(items)
         role, timings, failures = Role(role), Timings(), dict[int, str]()
         vectors = np.full((len(items), self.dim), np.nan, dtype=np.float32)
         soft_tokens, notes = [0] * len(items), [""] * len(items)
@@ -150,12 +153,26 @@ class Embedder:
             )
         if not media.modalities or (media.modalities == {Modality.TEXT} and not (media.text or "").strip()):
             raise MediaError("holds nothing to embed")
+        if media.text is not None and not media.text.isascii():
+            _check_text(media.text)
         return media
+
+
+def _check_text(text: str) -> None:
+    """MediaError for halves of surrogate pairs: no file holds them, and tokenizers refuse a whole batch for one."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise MediaError("holds characters that are no text (lone surrogates)") from error
 
 
 def as_media(item: Item) -> Media:
     """Any accepted input as Media; MediaError for anything else."""
     if isinstance(item, Media):
+        parts = ((item.text, str), (item.image, Image.Image), (item.audio, Audio))
+        wrong = [part for part, kind in parts if part is not None and not isinstance(part, kind)]
+        if wrong:
+            raise MediaError(f"has a {type(wrong[0]).__name__} as a part; text, a PIL image or Audio is embedded")
         return item
     if isinstance(item, str):
         return Media(text=item)
@@ -203,9 +220,8 @@ def _checked_dim(card: ModelCard, dim: int | None) -> int:
 def _open(info: PackageInfo, placement: Placement, options: LoadOptions) -> Routable:
     """Compile one graph of a package as its placement says, the second one of a routed tower included."""
     assert info.path is not None
-    cache = options.cache_dir and cache_folder(
-        options.cache_dir, placement.device, str(info.package.precision), options.plugins
-    )
+    precision = str(info.package.precision)
+    cache = options.cache_dir and cache_folder(options.cache_dir, placement.device, precision, options.plugins)
     how = runtime.Options(cache, options.plugins, options.timeout)
     graph = info.path / info.package.graphs[placement.tower]
     if not (placement.static_patches or placement.static_tokens):

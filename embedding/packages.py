@@ -13,6 +13,7 @@ from typing import Any
 
 from embedding.catalog import CARDS, ModelCard, Package, card_named, local_card, with_package
 from embedding.errors import PackageError
+from embedding.towers import FAMILIES
 from embedding.types import Precision
 
 BUILTIN_DIR = Path(__file__).resolve().parent.parent / "assets" / "models"
@@ -86,9 +87,9 @@ def list_packages(models_dir: Path | None = None) -> tuple[PackageInfo, ...]:
 
 def describe(card: ModelCard, package: Package, models_dir: Path | None) -> PackageInfo:
     """State of one package on disk: files that lack, are empty, or have another size than `pull` recorded."""
-    folder = next(
-        (root / package.directory for root in _roots(models_dir) if (root / package.directory).is_dir()), None
-    )
+    there = [root / package.directory for root in _roots(models_dir) if (root / package.directory).is_dir()]
+    # A sound one before a damaged one: junk in the models folder does not hide the built-in package.
+    folder = min(there, key=lambda place: bool([*_problems(place, package)]), default=None)
     if folder is None:
         return PackageInfo(card, package, None, package.size, ())
     problems = tuple(_problems(folder, package))
@@ -140,8 +141,8 @@ def verify(info: PackageInfo) -> tuple[str, ...]:
     record = _read_record(info.path)
     return tuple(
         f"{name} has another sha256 than the downloaded one"
-        for name, entry in record.get("files", {}).items()
-        if entry.get("sha256") and _sha256(info.path / name) != entry["sha256"]
+        for name, entry in record["files"].items()
+        if entry["sha256"] and (info.path / name).is_file() and _sha256(info.path / name) != entry["sha256"]
     )
 
 
@@ -249,7 +250,7 @@ def _offline(card: ModelCard, package: Package, folder: Path, error: Exception) 
 
 
 def _problems(folder: Path, package: Package) -> Iterator[str]:
-    recorded = _read_record(folder).get("files", {})
+    recorded = _read_record(folder)["files"]
     for name in package.files:
         path = folder / name
         if not path.is_file():
@@ -284,19 +285,34 @@ def _subfolders(models_dir: Path | None) -> Iterator[Path]:
 def _about(folder: Path) -> dict[str, Any] | None:
     """What a package says of itself, or None when it says nothing usable."""
     about = _load(folder / ABOUT)
-    if not isinstance(about.get("name"), str) or about.get("precision") not in set(Precision):
+    words = [about.get(key, "gemma") for key in ("name", "family", "precision", "title", "version")]
+    sizes = about.get("matryoshka", [])
+    if not all(isinstance(word, str) and word and word.isprintable() for word in words):
+        return None
+    if about.get("name") is None or about["precision"] not in set(Precision) or words[1] not in FAMILIES:
+        return None
+    if not (isinstance(sizes, list) and all(type(size) is int and size > 0 for size in sizes)):
         return None
     return about
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
-    return _load(folder / RECORD)
+    """What `pull` wrote, without entries that are none of its: a record is a file like any other and may be damaged."""
+    record = _load(folder / RECORD)
+    files = record.get("files")
+    entries = files.items() if isinstance(files, dict) else ()
+    sound = {
+        name: {"size": entry["size"], "sha256": entry.get("sha256")}
+        for name, entry in entries
+        if isinstance(entry, dict) and type(entry.get("size")) is int and ".." not in Path(name).parts
+    }
+    return {**record, "files": {name: entry for name, entry in sound.items() if not Path(name).is_absolute()}}
 
 
 def _load(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 

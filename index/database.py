@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sqlite3
 import threading
@@ -118,7 +119,9 @@ class Database:
                     f"The library {self.path} is busy: another process has been writing for {BUSY_SECONDS:.0f} s. "
                     "Wait for it and try again."
                 ) from error
-            raise LibraryError(f"The library {self.path} cannot be used: {error}.") from error
+            folder = self.path.parent
+            cause = "" if os.access(folder, os.W_OK) else f" {folder} cannot be written; choose another --data-dir."
+            raise LibraryError(f"The library {self.path} cannot be used: {error}.{cause}") from error
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.IntegrityError):
                 raise

@@ -52,7 +52,18 @@ class DataFiles:
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
         self.lock = threading.Lock()  # a copy is not deleted between its writing and the item's transaction
-        names = ("files", "thumbs", "stores", "catalogue.sqlite", "catalogue.sqlite-wal", "catalogue.sqlite-shm")
+        names = (
+            "files",
+            "thumbs",
+            "stores",
+            "models",
+            "compiled",
+            "uploads",
+            "incoming",
+            "catalogue.sqlite",
+            "catalogue.sqlite-wal",
+            "catalogue.sqlite-shm",
+        )
         self.private = tuple(data_dir / name for name in names)
 
     def copy_path(self, sha256: str, original: bytes) -> bytes:

@@ -24,8 +24,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def run(tmp_path: Path) -> Run:
     """Run app.py in a process of its own over an empty library."""
 
-    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("TRIPTYCH_")}
+    def call(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = variables | {key: value for key, value in os.environ.items() if not key.startswith("TRIPTYCH_")}
         command = [sys.executable, str(ROOT / "app.py"), "--data-dir", str(tmp_path / "data")]
         command += ["--models-dir", str(PACKAGES), "--model", "nano", *arguments]
         return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
@@ -93,8 +93,23 @@ def test_exit_codes_and_one_sentence(run: Run, tmp_path: Path, files: Path) -> N
         assert result.returncode == 1, arguments
         assert words in result.stderr and "Traceback" not in result.stderr, result.stderr
         assert result.stdout == "" or arguments[0] == "remove"
+    nonsense = run("list", TRIPTYCH_PERFORMANCE="foo")
+    assert nonsense.returncode == 2 and "choose from LATENCY, THROUGHPUT" in nonsense.stderr
+    report = run("bench", "nano:int8", "--rounds", "1", "--report", str(tmp_path / "absent" / "x.html"))
+    assert report.returncode == 1 and "no folder" in report.stderr and "Traceback" not in report.stderr
     for arguments in [("frobnicate",), ("search", "dog", "-k", "0"), ("--port", "99999"), ("add",)]:
         assert run(*arguments).returncode == 2, arguments
+
+
+def test_names_cannot_steer_the_terminal_and_the_data_folder_is_no_input(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    (folder / "red\x1b[31m\nfile.txt").write_text("a dog")
+    (tmp_path / "data" / "models" / "x").mkdir(parents=True)
+    (tmp_path / "data" / "models" / "x" / "CARD.md").write_text("a card")
+    assert run("add", str(folder), str(tmp_path / "data")).returncode in (0, 1)
+    listed = run("list").stdout
+    assert "\x1b" not in listed and len(listed.splitlines()) == 1 and "CARD" not in listed
 
 
 def test_another_model_is_refused_until_reembedded(run: Run, files: Path) -> None:

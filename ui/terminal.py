@@ -23,7 +23,7 @@ def add(options: argparse.Namespace, settings: Settings) -> int:
     with _library(settings) as library:
         for event in library.add([Path(path) for path in options.paths]):
             report.count(event)
-            say(f"{event.done}/{event.total} {event.outcome}: {event.path}{event.reason and f' ({event.reason})'}")
+            _say_event(event)
     if options.json:
         print_json(
             {
@@ -66,7 +66,9 @@ def search(options: argparse.Namespace, settings: Settings) -> int:
         )
         return 0
     for hit in answer.hits:
-        print(f"{hit.rank:3} {hit.score:.3f} {hit.item.kind:8} {hit.item.name}  {hit.segment.label(hit.item.kind)}")
+        print(
+            f"{hit.rank:3} {hit.score:.3f} {hit.item.kind:8} {plain(hit.item.name)}  {hit.segment.label(hit.item.kind)}"
+        )
     if not answer.hits:
         print("Nothing found: the library holds no such items. Add some with `python app.py add PATH`.")
     say(", ".join(f"{stage} {milliseconds:.0f} ms" for stage, milliseconds in timings.ms.items()))
@@ -81,7 +83,7 @@ def list_items(options: argparse.Namespace, settings: Settings) -> int:
         print_json({"items": [_item(item) for item in items]})
         return 0
     for item in items:
-        print(f"{item.id:6} {item.kind:8} {item.name}  {item.path}{item.note and f'  ({item.note})'}")
+        print(f"{item.id:6} {item.kind:8} {plain(item.name)}  {plain(item.path)}{item.note and f'  ({item.note})'}")
     if not items:
         print("The library is empty. Add files with `python app.py add PATH`.")
     return 0
@@ -107,7 +109,7 @@ def reembed(options: argparse.Namespace, settings: Settings) -> int:
     with _library(settings) as library:
         for event in library.embed_pending():
             failed += event.outcome == "skipped"
-            say(f"{event.done}/{event.total} {event.outcome}: {event.path}{event.reason and f' ({event.reason})'}")
+            _say_event(event)
         pending = library.pending()
     if options.json:
         print_json({"failed": failed, "pending": pending})
@@ -206,7 +208,10 @@ def bench(options: argparse.Namespace, settings: Settings) -> int:
     """Measure the latency of setups on a fixed workload, in turn; ratios are to the first of them."""
     from embedding import load_embedder, packages
     from embedding.benchmark import Result, Setup, Tick, measure
+    from embedding.errors import LibraryError
 
+    if options.report and not Path(options.report).parent.is_dir():
+        raise LibraryError(f"There is no folder {Path(options.report).parent} for the report.")
     usable = [row for row in packages.list_packages(settings.models_dir) if row.usable]
     here = [Setup(row.card.name, str(row.package.precision), settings.device) for row in usable]
     setups = [_setup(text, settings.device) for text in options.setups] or here
@@ -296,6 +301,27 @@ def say(text: str, end: str = "\n") -> None:
 def print_json(document: dict[str, Any]) -> None:
     """The only thing that a command with --json writes to standard output."""
     print(json.dumps(document, ensure_ascii=True, allow_nan=False))
+
+
+def told(error: Exception) -> str:
+    """An error in one sentence: its own words when it is ours, else what it is and how to see where it came from."""
+    from embedding.errors import TriptychError
+
+    if isinstance(error, TriptychError):
+        return plain(str(error))
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
+    return f"unexpected {type(error).__name__}: {plain(str(error))[:300]}. Set TRIPTYCH_TRACE=1 to see where."
+
+
+def plain(text: str) -> str:
+    """A name as one line that a terminal shows as it is: control characters and the like are spelled out."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+
+
+def _say_event(event: Any) -> None:
+    reason = f" ({plain(event.reason)})" if event.reason else ""
+    say(f"{event.done}/{event.total} {event.outcome}: {plain(event.path)}{reason}")
 
 
 def _setup(text: str, device: str) -> Any:

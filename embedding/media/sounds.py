@@ -40,15 +40,18 @@ def _decode(sound: soundfile.SoundFile, limits: Limits) -> Audio:
         raise MediaError(_too_long(sound.frames / rate, limits))
     resampler = soxr.ResampleStream(rate, RATE, 1, dtype="float32")
     parts: list[NDArray[np.float32]] = []
-    seconds = 0.0
+    seconds, finite = 0.0, False
     for block in sound.blocks(blocksize=rate * _BLOCK_SECONDS, dtype="float32", always_2d=True):
         seconds += len(block) / rate
         if seconds > limits.max_seconds:  # the header said less
             raise MediaError(_too_long(seconds, limits))
+        finite = finite or bool(np.isfinite(block).any())
         mono = np.nan_to_num(block, nan=0.0, posinf=0.0, neginf=0.0).mean(axis=1, dtype=np.float32)
         parts.append(resampler.resample_chunk(mono))
     if seconds == 0.0:
         raise MediaError("is a sound without samples")
+    if not finite:
+        raise MediaError("holds no sound: every sample is infinite or not a number")
     parts.append(resampler.resample_chunk(np.zeros(0, np.float32), last=True))
     samples = np.concatenate(parts)
     peak = float(np.abs(samples).max(initial=0.0))

@@ -24,6 +24,8 @@ from embedding.types import Audio, Media, Modality, Prompts, Role, Timings, Vect
 
 Encode = Callable[[str], list[int]]
 
+MOST_SOFT_TOKENS = 1120
+
 TOWERS: dict[Modality, str] = {Modality.TEXT: "text", Modality.IMAGE: "vision", Modality.AUDIO: "audio"}
 
 
@@ -153,6 +155,10 @@ def static_shapes(
 def _with_budget(config: GemmaConfig, image_budget: int | None) -> GemmaConfig:
     if image_budget is None:
         return config
+    if not 1 <= image_budget <= MOST_SOFT_TOKENS:
+        raise PackageError(
+            f"A picture has 1 to {MOST_SOFT_TOKENS} soft tokens (the model knows 70, 140, 280, 560, 1120)."
+        )
     return replace(config, images=replace(config.images, max_soft_tokens=image_budget))
 
 

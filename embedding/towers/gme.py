@@ -24,6 +24,7 @@ from embedding.types import Media, Modality, Prompts, Role, Timings, Vectors
 Encode = Callable[[str], list[int]]
 
 CONFIG = "gme_openvino_config.json"
+MOST_TOKENS = 1280
 POSITIONS = "1d"
 
 
@@ -110,6 +111,8 @@ def static_shapes(
 def _with_budget(config: GmeConfig, image_budget: int | None) -> GmeConfig:
     if image_budget is None:
         return config
+    if not config.images.min_tokens <= image_budget <= MOST_TOKENS:
+        raise PackageError(f"A picture has {config.images.min_tokens} to {MOST_TOKENS} visual tokens with this model.")
     return replace(config, images=replace(config.images, max_tokens=image_budget))
 
 

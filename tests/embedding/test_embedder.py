@@ -14,7 +14,7 @@ from embedding import Audio, Embedder, Media, Modality, Role, load_embedder
 from embedding import embedder as embedder_module
 from embedding.checks import probe_inputs
 from embedding.embedder import LoadOptions, unit
-from embedding.errors import DeviceError, InferenceError, PackageError
+from embedding.errors import DeviceError, InferenceError, MediaError, PackageError
 from embedding.types import Timings
 
 PACKAGES = Path(__file__).parent.parent / "fixtures" / "packages"
@@ -215,3 +215,16 @@ def test_image_budget_sets_the_number_of_soft_tokens(tiny: Embedder) -> None:
         assert large.space != tiny.space
         assert 200 < large.embed([picture]).soft_tokens[0] <= 280
     assert tiny.embed([picture]).soft_tokens[0] <= 70
+
+
+def test_single_input_and_broken_text_are_told(tiny: Embedder) -> None:
+    with pytest.raises(MediaError, match="put it into a list"):
+        tiny.embed("dog")
+    result = tiny.embed(["fine", "half \ud800", Media(image="no picture")])  # type: ignore[arg-type]
+    assert [failure.index for failure in result.failures] == [1, 2] and np.isfinite(result.vectors[0]).all()
+    assert tiny.embed(text for text in ["one", "two"]).vectors.shape == (2, tiny.dim)  # type: ignore[arg-type]
+
+
+def test_image_budget_out_of_range_is_refused() -> None:
+    with pytest.raises(PackageError, match="soft tokens"):
+        load_embedder("gemma-tiny", "fp32", models_dir=PACKAGES, options=LoadOptions(image_budget=99_999_999))

@@ -143,3 +143,49 @@ def test_unknown_names_list_the_known_ones(tmp_path: Path) -> None:
         packages.find("gemna", "int8", tmp_path)
     with pytest.raises(PackageError, match=r"no precision 'int4'; it has int8, fp16"):
         packages.find("embeddinggemma-2", "int4", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        '{"name": "x", "precision": ["int8"]}',
+        '{"name": "x", "precision": {"a": 1}}',
+        '{"name": "x", "precision": "int8", "matryoshka": 5}',
+        '{"name": "x", "precision": "int8", "matryoshka": ["a"]}',
+        '{"name": "x", "precision": "int8", "family": ["a"]}',
+        '{"name": "", "precision": "int8"}',
+        '{"name": "a\\u001bb", "precision": "int8"}',
+        '{"precision": "int8"}',
+        "[" * 100_000,
+    ],
+)
+def test_folder_with_nonsense_hides_no_model(tmp_path: Path, about: str) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "triptych.json").write_text(about)
+    names = {row.card.name for row in packages.list_packages(tmp_path)}
+    assert {"nano", "embeddinggemma-2"} <= names and "x" not in names
+
+
+@pytest.mark.parametrize("record", ['{"files": {"text_int8.xml": {}}}', '{"files": 5}', '{"files": {"a.bin": 5}}'])
+def test_damaged_record_is_no_record(tmp_path: Path, record: str) -> None:
+    folder = tmp_path / "gemma-tiny-int8"
+    shutil.copytree(FIXTURES / "gemma-tiny-int8", folder)
+    (folder / packages.RECORD).write_text(record)
+    info = packages.find("gemma-tiny", "int8", tmp_path)
+    assert packages.verify(info) == ()
+
+
+def test_record_names_nothing_outside_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "gemma-tiny-int8"
+    shutil.copytree(FIXTURES / "gemma-tiny-int8", folder)
+    (tmp_path / "outside").write_text("secret")
+    entry = {"size": 6, "sha256": "0" * 64}
+    (folder / packages.RECORD).write_text(
+        json.dumps({"files": {"../outside": entry, str(tmp_path / "outside"): entry}})
+    )
+    assert packages.verify(packages.find("gemma-tiny", "int8", tmp_path)) == ()
+
+
+def test_empty_folder_does_not_hide_the_built_in_package(tmp_path: Path) -> None:
+    (tmp_path / "nano-int8").mkdir()
+    assert packages.find("nano", "int8", tmp_path).usable
