@@ -31,7 +31,7 @@ INT4 can be tried without a download. It knows everyday things and reads English
 | reads | text, pictures, a picture with text in one vector; no sound |
 | vector | 256 numbers, the last token of a causal language model |
 | prompt | GME's: system turn with the instruction, picture before text, `<|endoftext|>` last |
-| pictures | patches of 14 px, 2 frames, 2 x 2 merged; 60 to 72 places of 28 px, a square picture is 224 x 224 |
+| pictures | patches of 14 px, 2 frames, 2 x 2 merged; 50 to 66 places of 28 px, a square picture is 224 x 224 |
 | language model | Qwen2-VL's architecture: 4 layers, width 256, 4 heads, 2 key heads, feed-forward 512; 10,240 tokens |
 | size | {size} MB here, {small} MB as INT4 |
 
@@ -43,10 +43,11 @@ By `python -m tools.train_nano.gme`, see `tools/train_nano`. The language model 
 the token table from a fitted mean of token vectors, then training on names, tags, definitions and made-up scenes, with
 made-up picture vectors among them, that must come out as they went in, and with text as the sum of both. Instructions
 vary and change nothing. In the last part the weights were often rounded to 4 bits. This took 22 minutes of a third of
-a core; the fitted mean alone, after a minute and a half, finds as many names in the first ten. The vision graph is a frozen
-EfficientNet-Lite0, trained on ImageNet, with a head trained against the language model's vectors of names, on emoji
-of seven styles and clip art. Both were made into packages by `embedding/export`: INT8 symmetric, the
-backbone's small kernels fp16; as INT4 the language model's matrices have 4 bits in groups of 64, all else is as INT8.
+a core; the fitted mean alone, after a minute and a half, finds as many names in the first ten.
+
+The vision graph is a frozen EfficientNet-Lite0, trained on ImageNet, with a head trained against the language model's
+vectors of names, on emoji of seven styles and clip art. All was made into packages by `embedding/export`: INT8
+symmetric, the backbone's small kernels fp16; as INT4 the language model's matrices have 4 bits in groups of 64.
 
 ## Figures
 

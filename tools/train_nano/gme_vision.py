@@ -17,8 +17,8 @@ from tools.train_nano.gme_tokenizer import Frame
 from tools.train_nano.vision_model import GREY, Backbone, Head
 from tools.train_nano.vision_train import load_head, train
 
-# A square picture has 8 x 8 tokens of 28 px in both directions of the resize: the 224 px that the backbone knows.
-IMAGES = VisualSettings(min_tokens=60, max_tokens=72)
+# A square picture has 8 x 8 places of 28 px, scaled up or down: the 224 px that the backbone knows. More costs recall.
+IMAGES = VisualSettings(min_tokens=50, max_tokens=66)
 FOLDER = "gme"
 EXAMPLE_GRID = (6, 4)  # patches: rows, columns
 
