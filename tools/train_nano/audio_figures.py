@@ -20,7 +20,7 @@ from tools.train_nano.audio_evaluate import nearest_neighbour
 from tools.train_nano.audio_features import Features, load_features, say
 from tools.train_nano.audio_held_out import KINDS
 from tools.train_nano.audio_sources import emoji_folder, joe_folder
-from tools.train_nano.audio_words import WORDNET, everyday_names, spoken
+from tools.train_nano.audio_words import WORDNET, everyday_names, spoken, template_sentences
 from tools.train_nano.evaluate import embed_pictures, embed_texts, recall
 from tools.train_nano.pictures import unseen_style
 
@@ -96,6 +96,15 @@ def spoken_documents(embedder: Embedder, rows: Vectors, words: list[str]) -> Rec
     return recall(rows[kept], embed_texts(embedder, documents, "document"), [place[words[i]] for i in kept])
 
 
+def everyday_documents(embedder: Embedder, rows: Vectors, sentences: list[str], emoji: Path) -> Recall:
+    """Spoken everyday sentences against documents of three sentences, one of which is the spoken one."""
+    others = template_sentences(emoji, 2 * (DISTRACTORS + len(sentences)), 123)
+    pairs = [f"{a.capitalize()}. {{}}{b.capitalize()}." for a, b in zip(others[::2], others[1::2], strict=True)]
+    documents = [frame.format(f"{sentence.capitalize()}. ") for frame, sentence in zip(pairs, sentences, strict=False)]
+    documents += [frame.format("") for frame in pairs[len(sentences) :]]
+    return recall(rows, embed_texts(embedder, documents, "document"), range(len(sentences)))
+
+
 def _voice_features(work: Path, number: int) -> Features:
     """The cached features of one unseen voice saying all names, for the nearest neighbour."""
     both = load_features([work / "audio" / "features" / "held-names"])
@@ -144,15 +153,22 @@ def measure(work: Path, embedder: Embedder) -> dict[str, object]:
         found[f"spoken_name_{voice}_nearest_neighbour"] = neighbour
         found[f"spoken_name_to_picture_{voice}"] = recall(rows[f"names-{voice}"][seen], pixels, places)
         found[f"spoken_sentence_{voice}"] = against(embedder, rows[f"talk-{voice}"], words[f"talk-{voice}"], [])
-        found[f"spoken_sentence_to_document_{voice}"] = spoken_documents(
-            embedder, rows[f"talk-{voice}"], words[f"talk-{voice}"]
+        talk, half = f"talk-{voice}", len(words[f"talk-{voice}"]) // 2
+        found[f"spoken_everyday_sentence_to_document_{voice}"] = everyday_documents(
+            embedder, rows[talk][half:], words[talk][half:], emoji_folder(work)
         )
+        found[f"spoken_dictionary_sentence_to_entry_{voice}"] = spoken_documents(embedder, rows[talk], words[talk])
     written = embed_texts(embedder, words["talk-slt"], "query")
-    found["written_sentence_to_document"] = spoken_documents(embedder, written, words["talk-slt"])
+    found["written_dictionary_sentence_to_entry"] = spoken_documents(embedder, written, words["talk-slt"])
+    half = len(written) // 2
+    found["written_everyday_sentence_to_document"] = everyday_documents(
+        embedder, written[half:], words["talk-slt"][half:], emoji_folder(work)
+    )
     human, stamps, sounds = "held-human", "held-stamps", "held-sounds"
     found["human_words"] = against(embedder, rows[human][known], [words[human][i] for i in known], names)
     found["human_words_all"] = against(embedder, rows[human], words[human], names)
-    found["human_captions"] = against(embedder, rows[stamps], words[stamps], names)
+    plain = [re.sub(r"^(a|an|two|a red|a brown) ", "", spoken(text)) for text in words[stamps]]
+    found["human_captions"] = against(embedder, rows[stamps], plain, names)
     scratch = [i for i in range(len(words[sounds])) if i < 35]
     found["real_sounds"] = against(embedder, rows[sounds][scratch], [words[sounds][i] for i in scratch], names)
     found["real_animals"] = against(embedder, rows[sounds][35:], words[sounds][35:], names)
