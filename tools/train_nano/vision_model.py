@@ -63,7 +63,7 @@ class Head(nn.Module):
     """
 
     def __init__(
-        self, classifier: tuple[Tensor, Tensor], names: Tensor, share: float = 1.0, sharpness: float = 0.8
+        self, classifier: tuple[Tensor, Tensor], names: Tensor, share: float = 1.3, sharpness: float = 0.8
     ) -> None:
         super().__init__()
         dim = names.shape[1]

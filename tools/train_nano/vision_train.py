@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from tools.train_nano.kinds import class_kinds
 from tools.train_nano.pictures import Picture, training_pictures
 from tools.train_nano.strings import class_names, class_synonyms
 from tools.train_nano.text import text_vectors
@@ -27,6 +28,8 @@ VIEWS = 4
 BATCH, TEMPERATURE, RATE, NOISE = 512, 0.05, 1e-3, 0.3
 # Share of a batch that is the classifier's own rows, so that the head keeps what the backbone knows of photos.
 PHOTO_SHARE = 0.3
+# Share of the everyday word above a class in the class's vector: "dog" finds every breed.
+KIND_WEIGHT = 0.8
 
 
 def name_vectors(names: Sequence[Sequence[str]], read: Read) -> Tensor:
@@ -38,8 +41,12 @@ def name_vectors(names: Sequence[Sequence[str]], read: Read) -> Tensor:
 
 
 def class_vectors(work: Path, read: Read = text_vectors) -> Tensor:
-    """Vectors [1000, dim] of the ImageNet classes."""
-    return name_vectors(class_synonyms(work, class_names(work)), read)
+    """Vectors [1000, dim] of the ImageNet classes: of their names, and of the everyday word above, where one is."""
+    names = class_names(work)
+    own, kinds = name_vectors(class_synonyms(work, names), read), class_kinds(work, names)
+    above = torch.from_numpy(read([kind or name for kind, name in zip(kinds, names, strict=True)]))
+    weight = torch.tensor([[KIND_WEIGHT if kind else 0.0] for kind in kinds])
+    return functional.normalize(own + weight * above, dim=-1)
 
 
 def _plain(name: str) -> str:
