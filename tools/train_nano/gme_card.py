@@ -64,7 +64,7 @@ Picture with a word in one prompt, 200 stamps with a colour's word each:
 
 INT4 against 16-bit weights, cosine: {drift}.
 
-Time on a busy machine of two cores, median: {latency}
+Time on a machine of two cores shared with other work, best median of three runs: {latency}
 
 ## Limits
 
