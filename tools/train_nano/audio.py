@@ -37,7 +37,7 @@ from tools.train_nano.audio_words import everyday_names
 Audio = NDArray[np.float32]
 Encode = Callable[[Audio], tuple[Audio, Audio]]
 MAP_CLIPS = 300
-SOUND_ROUNDS = 10
+SOUND_ROUNDS = 7
 SPOKEN = ("names", "words", "talk", "more1")
 HELD_LINES = ("held-names", "held-talk")
 

@@ -19,7 +19,7 @@ from tools.train_nano.audio_data import held_out_lines
 from tools.train_nano.audio_evaluate import nearest_neighbour
 from tools.train_nano.audio_features import Features, load_features, say
 from tools.train_nano.audio_held_out import KINDS
-from tools.train_nano.audio_sources import emoji_folder, joe_folder
+from tools.train_nano.audio_sources import ABOUT, emoji_folder, joe_folder
 from tools.train_nano.audio_words import WORDNET, everyday_names, spoken, template_sentences
 from tools.train_nano.evaluate import embed_pictures, embed_texts, recall
 from tools.train_nano.pictures import unseen_style
@@ -173,7 +173,7 @@ def measure(work: Path, embedder: Embedder) -> dict[str, object]:
     found["real_sounds"] = against(embedder, rows[sounds][scratch], [words[sounds][i] for i in scratch], names)
     found["real_animals"] = against(embedder, rows[sounds][35:], words[sounds][35:], names)
     found["latency"] = latency(embedder)
-    return found
+    return found | {"about": dict(ABOUT)}
 
 
 def evaluate(work: Path, models: Path | None = None) -> dict[str, object]:

@@ -38,9 +38,9 @@ SAMPLES = {
     "mehackit_phone": "telephone|phone dialing", "elec_bell": "bell|chime", "elec_chime": "bell|chime",
     "elec_triangle": "bell|triangle", "elec_beep": "alarm|beep", "elec_wood": "woodblock", "bass_": "bass guitar",
 }  # fmt: skip
-# jingles of games are left out: they drew every short electronic sound to "video game"
 GAMES = {
-    "coin": "coin|money", "explosion": "explosion|bomb", "laser": "laser|ray gun", "hit": "punch|hit",
+    "coin": "coin|money", "explosion": "explosion|bomb", "laser": "laser|ray gun", "gameover": "video game|game over",
+    "upgrade": "video game|level up", "lose": "video game|game over", "jump": "video game|jump", "hit": "punch|hit",
     "hurt": "punch|hit", "error": "warning|error",
 }  # fmt: skip
 
