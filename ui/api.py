@@ -12,14 +12,15 @@ import gradio as gr
 
 from embedding.errors import TriptychError
 from index.types import Hit, Item, Kind, shown
-from ui.handlers import kinds_of
+from ui import inputs
 from ui.jobs import Job
 from ui.question import Answer, Question
-from ui.studio import Studio
-from ui.uploads import Upload, staged, uploaded_path, uploads
+from ui.studio import MAX_RESULTS, Studio
+from ui.uploads import Upload, staged, take_uploads, uploaded_path, uploads
 from ui.words import count
 
 Result = TypeVar("Result")
+MAX_ITEMS = 10_000
 
 
 class Endpoints:
@@ -31,18 +32,19 @@ class Endpoints:
     def search(self, words: str, image: str | None, audio: str | None, kinds: list[str], k: float) -> dict[str, Any]:
         """Search by words, a picture, a sound, or words with one of them; no kinds mean all."""
         question = Question(
-            words=words or "",
+            words=inputs.words(words, "words"),
             image=Path(image) if image else None,
             audio=Path(audio) if audio else None,
-            kinds=kinds_of(kinds),
-            k=int(k),
+            kinds=inputs.kinds(kinds),
+            k=inputs.whole(k, "k", 1, MAX_RESULTS),
             balanced=False,
         )
         return answer_json(_or_error(lambda: self.studio.search(question)))
 
     def like(self, item: float, kinds: list[str], k: float) -> dict[str, Any]:
         """What is nearest to an item, by its id."""
-        question = Question(like=int(item), kinds=kinds_of(kinds), k=int(k), balanced=False)
+        wanted, number = inputs.kinds(kinds), inputs.whole(k, "k", 1, MAX_RESULTS)
+        question = Question(like=inputs.whole(item, "item", 0), kinds=wanted, k=number, balanced=False)
         return answer_json(_or_error(lambda: self.studio.search(question)))
 
     def add(self, sent: Sequence[Upload]) -> dict[str, Any]:
@@ -57,20 +59,26 @@ class Endpoints:
 
     def items(self, kind: str, text: str, offset: float, limit: float) -> list[dict[str, Any]]:
         """Items of the library, newest first; `kind` and `text` (part of a name) may be empty."""
-        wanted = Kind(kind) if kind else None
-        return [item_json(item) for item in self.studio.library.items(wanted, text, "added", int(offset), int(limit))]
+        wanted, part = inputs.kind(kind), inputs.words(text, "text")
+        start, number = inputs.whole(offset, "offset", 0), inputs.whole(limit, "limit", 1, MAX_ITEMS)
+        found = _or_error(lambda: self.studio.library.items(wanted, part, "added", start, number))
+        return [item_json(item) for item in found]
 
     def remove(self, ids: list[int]) -> list[int]:
         """Take items out of the library; the ids that were there."""
-        return self.studio.remove(ids)
+        return _or_error(lambda: self.studio.remove(inputs.ids(ids)))
 
     def restore(self, ids: list[int]) -> None:
         """Undo a removal."""
-        self.studio.restore(ids)
+        _or_error(lambda: self.studio.restore(inputs.ids(ids)))
 
     def switch(self, model: str, precision: str, device: str) -> dict[str, Any]:
         """Change what runs and wait for it; what runs then, and how many items are not embedded for it."""
-        job = _or_error(lambda: self.studio.start_switch(model, precision, device))
+        here = [row for row in self.studio.packages(refresh=True) if row.here]
+        inputs.choice(model, "model", list(dict.fromkeys(row.model for row in here)))
+        inputs.choice(precision, f"precision of {model}", [row.precision for row in here if row.model == model])
+        place = inputs.words(device, "device") or self.studio.setup.device
+        job = _or_error(lambda: self.studio.start_switch(model, precision, place))
         job.over.wait()
         if job.state != "done":
             raise gr.Error(job.message, print_exception=False)
@@ -100,19 +108,21 @@ def build_api(studio: Studio) -> None:
         files = gr.File(label="files", file_count="multiple")
         answer = gr.JSON()
         for part, convert in ((image, uploaded_path), (audio, uploaded_path), (files, uploads)):
-            part.preprocess = convert  # type: ignore[method-assign, assignment]
+            take_uploads(part, convert)
         asked = [words, image, audio, kinds, k]
         gr.Button().click(ends.search, asked, [answer], api_name="search", concurrency_limit=4)
         gr.Button().click(ends.like, [item, kinds, k], [answer], api_name="like", concurrency_limit=4)
         gr.Button().click(ends.add, [files], [answer], api_name="add")
         kind, text = gr.Textbox(label="kind"), gr.Textbox(label="text")
-        span = [gr.Number(0, label="offset"), gr.Number(100, label="limit", maximum=10_000)]
+        span = [gr.Number(0, label="offset"), gr.Number(100, label="limit")]
         gr.Button().click(ends.items, [kind, text, *span], [answer], api_name="items")
         setup = [
             gr.Textbox("nano", label="model"),
             gr.Textbox("int8", label="precision"),
             gr.Textbox("CPU", label="device"),
         ]
+        for plain in (words, item, k, kinds, kind, text, *span, *setup):
+            plain.preprocess = inputs.as_sent  # type: ignore[method-assign]
         gr.Button().click(ends.switch, setup, [answer], api_name="switch")
         gr.Button().click(ends.status, None, [answer], api_name="status")
     gr.api(ends.remove, api_name="remove")  # type: ignore[attr-defined]

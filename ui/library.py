@@ -12,7 +12,7 @@ from ui.library_handlers import LibraryHandlers
 from ui.search import EACH_CLICK, PRIVATE
 from ui.studio import Studio
 from ui.table import View
-from ui.uploads import uploads
+from ui.uploads import take_uploads, uploads
 from ui.words import ON_CLICK, PLURAL
 
 # The table adds: select one, select all, and delete what is selected.
@@ -68,7 +68,7 @@ def _adding(folders_allowed: bool) -> tuple[gr.File, gr.Textbox, gr.Button, gr.B
     refusal = None if folders_allowed else "Only when the app listens on this machine alone; upload files instead."
     with gr.Row(elem_id="adding"):
         drop = gr.File(label="Add files", file_count="multiple", elem_id="drop", height=150, scale=3)
-        drop.preprocess = uploads  # type: ignore[method-assign, assignment]
+        take_uploads(drop, uploads)
         with gr.Column(scale=2, elem_id="folder-side"):
             folder = gr.Textbox(
                 label="Folder or file on this machine",

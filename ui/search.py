@@ -11,7 +11,7 @@ from index.types import Kind
 from ui.bar import bar
 from ui.handlers import EACH, OVERALL, Screen, SearchHandlers, Shown, Wanted
 from ui.studio import MAX_RESULTS, Studio
-from ui.uploads import uploaded_path
+from ui.uploads import take_uploads, uploaded_path
 from ui.words import ON_CLICK, PLURAL
 
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
@@ -83,7 +83,8 @@ def _attachments() -> tuple[gr.Image, gr.Audio]:
             editable=False,
             waveform_options=gr.WaveformOptions(waveform_color="#8aa0b8", waveform_progress_color="#0072b2"),
         )
-    image.preprocess = uploaded_path  # type: ignore[method-assign]
+    take_uploads(image, uploaded_path)
+    take_uploads(audio, uploaded_path)
     return image, audio
 
 
