@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import pytest
 
@@ -171,6 +172,14 @@ class TestLibrary:
             for item in shelf.studio.library.items(Kind.IMAGE, "", "added", 0, 3)
             for path in [shelf.studio.settings.data_dir.joinpath(item.path)]
         )
+
+    def test_an_upload_that_is_gone_does_not_hold_up_the_others(self, shelf, tmp_path):
+        here = Upload(str(text(tmp_path / "up" / "here.txt", "red")), "here.txt")
+        shelf.add_uploads([here, here, Upload(str(tmp_path / "up" / "gone.txt"), "gone.txt")])
+        [job] = [job for job in shelf.studio.jobs.all() if job.title == "2 uploaded files"]
+        assert job.over.wait(10)
+        assert job.counts == {"added": 1, "skipped": 1} and "gone.txt" in job.skipped[0].path
+        assert Path(here.path).exists(), "another page may have sent the same file"
 
     def test_a_folder_is_indexed_in_place(self, shelf, tmp_path):
         folder = tmp_path / "there"
