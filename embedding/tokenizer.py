@@ -16,7 +16,8 @@ FILE = "tokenizer.json"
 def load_tokenizer(folder: Path, control_ids: frozenset[int]) -> Callable[[str], list[int]]:
     """A function from bare text to ids without begin and end, by the converted tokenizer where there is one."""
     if (folder / GRAPH).is_file():
-        return _graph_encoder(folder / GRAPH, control_ids)
+        exact = _file_encoder(folder / FILE) if (folder / FILE).is_file() else None
+        return _graph_encoder(folder / GRAPH, control_ids, exact)
     return _file_encoder(folder / FILE)
 
 
@@ -37,7 +38,9 @@ def _file_encoder(path: Path) -> Callable[[str], list[int]]:
     return encode
 
 
-def _graph_encoder(path: Path, control_ids: frozenset[int]) -> Callable[[str], list[int]]:
+def _graph_encoder(
+    path: Path, control_ids: frozenset[int], exact: Callable[[str], list[int]] | None
+) -> Callable[[str], list[int]]:
     session = runtime.TokenizerSession(path)
     # Begin and end that the graph adds by itself, as it adds them around a text without any control token.
     frame = session.encode("a")
@@ -52,7 +55,10 @@ def _graph_encoder(path: Path, control_ids: frozenset[int]) -> Callable[[str], l
         ids = bare(text) if text else []
         if control_ids.isdisjoint(ids):
             return ids
-        # A control token was spelled out. Cut inside every "<...": no piece then holds a whole one.
+        # A control token was spelled out. The graph cannot be told to read it as text; the file can.
+        if exact is not None:
+            return exact(text)
+        # Without the file: cut inside every "<...": no piece then holds a whole one.
         return [token for piece in re.split("(?<=<)", text) if piece for token in bare(piece)]
 
     return encode
