@@ -76,7 +76,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         models_dir=Path(os.path.expanduser(options.models_dir)) if options.models_dir else data_dir / "models",
         model=options.model,
         precision=options.precision,
-        device=options.device.upper(),
+        device=options.device,
         host=options.host,
         port=options.port,
         root_path=options.root_path,
