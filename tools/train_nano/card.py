@@ -64,11 +64,11 @@ flat, colour and 3D (MIT), EmojiOne 2 (CC-BY-4.0), Openclipart (public domain); 
 
 The frozen encoder of Whisper tiny.en (MIT) with two heads of our own, one for speech and one for other sounds; a gate
 chooses. One soft token a clip. Trained on about 24,800 spoken clips made with espeak-ng (English accents), flite
-(kal16, awb, rms) and the Piper voice joe-us (CC0), and on 2,300 other sounds: the FluidR3 sound fonts (MIT), samples of
-Sonic Pi (CC0), Kenney's game sounds (CC0), ten animals of BigSoundBank (CC0), and our own synthesis of 43 things. Held
-out: flite's slt, espeak-ng's Annie, the human words of KTuberling and the sounds of Tux Paint (both GPL-2)
-and Scratch (CC-BY-SA-2.0), which were only measured. Of real sounds it knows little outside dog, bird, horse, rooster, guitar, drum,
-door and bell.
+(kal16, awb, rms) and the Piper voice joe-us (CC0), and on 2,300 other sounds: the FluidR3 sound fonts (MIT), samples
+of Sonic Pi (CC0), Kenney's game sounds (CC0), ten animals of BigSoundBank (CC0), and our own synthesis of 43 things.
+Held out: flite's slt, espeak-ng's Annie, the human words of KTuberling and the sounds of Tux Paint (both GPL-2) and
+Scratch (CC-BY-SA-2.0), which were only measured. Of real sounds it knows little outside dog, bird, horse, rooster,
+guitar, drum, door and bell.
 
 ## Held-out figures
 
