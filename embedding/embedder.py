@@ -33,7 +33,7 @@ class LoadOptions:
     cache_dir: Path | None = None
     plugins: Path | None = None
     performance: Performance = Performance.LATENCY
-    timeout: float = 120.0
+    timeout: float = 600.0
     instruction: str | None = None
     image_budget: int | None = None
     dim: int | None = None

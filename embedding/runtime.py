@@ -33,7 +33,7 @@ class Options:
 
     cache_dir: Path | None = None
     plugins: Path | None = None
-    timeout: float = 120.0
+    timeout: float = 600.0
 
 
 @dataclass(frozen=True)
