@@ -150,8 +150,11 @@ def tab(page: Page, name: str) -> None:
 
 
 def ask(page: Page, words: str) -> None:
+    """As a person does it: what a page that loads or clears still sends has arrived before anybody has typed."""
     box = page.get_by_role("textbox", name="Search words")
+    page.wait_for_timeout(1_500)
     box.fill(words)
+    page.wait_for_timeout(300)
     box.press("Enter")
 
 
